@@ -12,33 +12,24 @@ import pytest
 from aiohttp import web
 
 from enbloc.cli import main
-from enbloc.client.config import Cluster
-from enbloc.client.paths import LEASES, NODES, PODS, PRIORITY_CLASSES, Resource
+from enbloc.client.paths import EVENTS, PODS, PRIORITY_CLASSES, Resource
 from enbloc.engine import Engine
 from enbloc.model.names import POD_GROUP_KEY
 from enbloc_sandbox import Sandbox
+from tests.cli.desk import CommandDesk, rows
 from tests.cli.processes import unreachable
 from tests.client.fake import pod, pods, serving
-from tests.live.world import NAMESPACE, World
+from tests.live.world import NAMESPACE
 
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 #: Fields that every object has.
 OBJECT = {"apiVersion": "v1", "metadata": {"generateName": "x-"}}
 
 
-class Desk(World):
-    """A cluster, and the command as people type it.
+class Desk(CommandDesk):
+    """A cluster, and the command as people type it."""
 
-    Args:
-        sandbox: the API server.
-        path: of its kubeconfig.
-    """
-
-    def __init__(self, sandbox: Sandbox, path: Path) -> None:
-        super().__init__(Cluster(sandbox.url))
-        self.faults = sandbox.faults
-        self.kubeconfig = path
-        sandbox.write_kubeconfig(path)
+    kinds = (*CommandDesk.kinds, EVENTS)
 
     async def sitting(
         self,
@@ -72,28 +63,13 @@ class Desk(World):
 
     async def check(self, *arguments: str) -> int:
         """The exit code."""
-        flags = ("--kubeconfig", str(self.kubeconfig))
-        return await asyncio.to_thread(main, ["drain-check", *arguments, *flags])
-
-    async def versions(self) -> dict[str, str]:
-        """The state of every object that somebody could have written to."""
-        kinds = (NODES, PODS, LEASES, Resource("events.k8s.io", "v1", "events", "Event"))
-        return {
-            item["metadata"]["uid"]: item["metadata"]["resourceVersion"]
-            for kind in kinds
-            async for item in self.client.list(kind)
-        }
+        return await self.type("drain-check", *arguments)
 
 
 @pytest.fixture
 async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
-    async with Sandbox() as sandbox, Desk(sandbox, tmp_path / "kubeconfig") as opened:
+    async with Sandbox() as sandbox, Desk(sandbox, tmp_path) as opened:
         yield opened
-
-
-def rows(printed: str) -> list[str]:
-    """The lines of a table with one blank between its words."""
-    return [" ".join(line.split()) for line in printed.splitlines()]
 
 
 async def test_a_gang_whose_members_find_capacity_elsewhere_would_be_whole(

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`enbloc explain` and `enbloc queue`, on a sandbox where nobody schedules."""
 
-import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
@@ -14,14 +13,13 @@ import yaml
 
 from enbloc.cli import main
 from enbloc.client.client import PatchType
-from enbloc.client.config import Cluster
 from enbloc.client.paths import CONFIG_MAPS, JOBS, NAMESPACES, POD_GROUPS, PODS
 from enbloc.process import copies
 from enbloc_sandbox import Sandbox
+from tests.cli.desk import CommandDesk, rows
 from tests.cli.processes import unreachable
-from tests.cli.test_drain_check import rows
 from tests.e2e import manifests
-from tests.live.world import NAMESPACE, World
+from tests.live.world import NAMESPACE
 
 OURS = (
     "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -29,19 +27,8 @@ OURS = (
 )
 
 
-class Desk(World):
+class Desk(CommandDesk):
     """A cluster, and the commands as people type them."""
-
-    def __init__(self, sandbox: Sandbox, path: Path) -> None:
-        super().__init__(Cluster(sandbox.url))
-        self.faults = sandbox.faults
-        self.kubeconfig = path
-        sandbox.write_kubeconfig(path)
-
-    async def type(self, *words: str) -> int:
-        """The exit code of a command."""
-        flags = ("--kubeconfig", str(self.kubeconfig))
-        return await asyncio.to_thread(main, [*words, *flags])
 
     async def configured(self, data: dict[str, str]) -> None:
         """The ConfigMap of the scheduler."""
@@ -83,7 +70,7 @@ class Desk(World):
 @pytest.fixture
 async def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Desk]:
     monkeypatch.setattr(copies, "AVAILABLE", False)  # a test starts no process
-    async with Sandbox() as sandbox, Desk(sandbox, tmp_path / "kubeconfig") as opened:
+    async with Sandbox() as sandbox, Desk(sandbox, tmp_path) as opened:
         yield opened
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from enbloc.client.client import PatchType
 from enbloc.client.paths import PODS
-from tests.cli.test_drain_check import rows
+from tests.cli.desk import rows
 from tests.cli.test_explain import Desk, desk
 from tests.live.world import NAMESPACE
 

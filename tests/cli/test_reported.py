@@ -14,7 +14,7 @@ from enbloc.cli import main
 from enbloc.client.client import PatchType
 from enbloc.client.paths import JOBS, POD_GROUPS, PODS
 from enbloc.wire.auto_groups import group_name
-from tests.cli.test_drain_check import rows
+from tests.cli.desk import rows
 from tests.cli.test_explain import OURS, Desk, desk
 from tests.e2e import manifests
 from tests.live.world import NAMESPACE

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`enbloc topology`, on a sandbox where nobody schedules: the pods are created bound."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -13,38 +12,28 @@ import yaml
 
 from enbloc.cli import main
 from enbloc.client.client import PatchType
-from enbloc.client.config import Cluster
 from enbloc.client.paths import (
     CRDS,
     HYPER_NODES,
     KUEUE_TOPOLOGIES,
-    LEASES,
     NODES,
     PODS,
     TOPOLOGIES,
 )
 from enbloc_sandbox import Sandbox
+from tests.cli.desk import CommandDesk, rows
 from tests.cli.processes import unreachable
 from tests.foreign_crds import crd
-from tests.live.world import NAMESPACE, World
+from tests.live.world import NAMESPACE
 
 ZONE, RACK = "topology.kubernetes.io/zone", "cloud.provider.com/topology-rack"
 LEVELS = {"zone": ZONE, "rack": RACK}
 
 
-class Desk(World):
-    """A cluster, and the command as people type it.
+class Desk(CommandDesk):
+    """A cluster, and the command as people type it."""
 
-    Args:
-        sandbox: the API server.
-        path: of its kubeconfig.
-    """
-
-    def __init__(self, sandbox: Sandbox, path: Path) -> None:
-        super().__init__(Cluster(sandbox.url))
-        self.faults = sandbox.faults
-        self.kubeconfig = path
-        sandbox.write_kubeconfig(path)
+    kinds = (*CommandDesk.kinds, TOPOLOGIES)
 
     async def rack(self, path: str, names: str, cpu: int = 8) -> None:
         """Nodes of this zone and rack; "" = they lack the label."""
@@ -72,27 +61,13 @@ class Desk(World):
 
     async def run(self, *arguments: str) -> int:
         """The exit code."""
-        flags = ("--kubeconfig", str(self.kubeconfig))
-        return await asyncio.to_thread(main, ["topology", *arguments, *flags])
-
-    async def versions(self) -> dict[str, str]:
-        """The state of every object that somebody could have written to."""
-        return {
-            item["metadata"]["uid"]: item["metadata"]["resourceVersion"]
-            for kind in (NODES, PODS, LEASES, TOPOLOGIES)
-            async for item in self.client.list(kind)
-        }
+        return await self.type("topology", *arguments)
 
 
 @pytest.fixture
 async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
-    async with Sandbox() as sandbox, Desk(sandbox, tmp_path / "kubeconfig") as opened:
+    async with Sandbox() as sandbox, Desk(sandbox, tmp_path) as opened:
         yield opened
-
-
-def rows(printed: str) -> list[str]:
-    """The lines of a table with one blank between its words."""
-    return [" ".join(line.split()) for line in printed.splitlines()]
 
 
 # ── show ─────────────────────────────────────────────────────────────────────────────────────

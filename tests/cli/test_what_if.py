@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`enbloc what-if`, on a sandbox where nobody schedules: what runs is created bound."""
 
-import asyncio
 import io
 import json
 import os
@@ -16,38 +15,26 @@ import yaml
 
 from enbloc.cli import main
 from enbloc.client.client import PatchType
-from enbloc.client.config import Cluster
 from enbloc.client.paths import (
+    EVENTS,
     JOBS,
-    LEASES,
     NAMESPACES,
-    NODES,
     POD_GROUPS,
     PODS,
     PRIORITY_CLASSES,
-    Resource,
 )
 from enbloc.model.names import AUTO_GROUP_KEY, POD_GROUP_KEY
 from enbloc.what_if import MOST_NODES
 from enbloc_sandbox import Sandbox
+from tests.cli.desk import CommandDesk
 from tests.cli.processes import unreachable
-from tests.live.world import NAMESPACE, World
+from tests.live.world import NAMESPACE
 
 
-class Desk(World):
-    """A cluster, and the command as people type it.
+class Desk(CommandDesk):
+    """A cluster, and the command as people type it."""
 
-    Args:
-        sandbox: the API server.
-        folder: an empty one, for its kubeconfig and for files.
-    """
-
-    def __init__(self, sandbox: Sandbox, folder: Path) -> None:
-        super().__init__(Cluster(sandbox.url))
-        self.faults = sandbox.faults
-        self.folder = folder
-        self.kubeconfig = folder / "kubeconfig"
-        sandbox.write_kubeconfig(self.kubeconfig)
+    kinds = (*CommandDesk.kinds, JOBS, POD_GROUPS, EVENTS)
 
     async def sitting(self, group: str, nodes: str, *, cpu: int = 8, priority: str = "") -> None:
         """A member of this group on each of these nodes; a Job made it."""
@@ -83,17 +70,7 @@ class Desk(World):
 
     async def ask(self, *arguments: str) -> int:
         """The exit code."""
-        flags = ("--kubeconfig", str(self.kubeconfig))
-        return await asyncio.to_thread(main, ["what-if", *arguments, *flags])
-
-    async def versions(self) -> dict[str, str]:
-        """The state of every object that somebody could have written to."""
-        events = Resource("events.k8s.io", "v1", "events", "Event")
-        return {
-            item["metadata"]["uid"]: item["metadata"]["resourceVersion"]
-            for kind in (NODES, PODS, LEASES, JOBS, POD_GROUPS, events)
-            async for item in self.client.list(kind)
-        }
+        return await self.type("what-if", *arguments)
 
 
 @pytest.fixture
