@@ -10,10 +10,8 @@ from enbloc.client.client import Client
 from enbloc.client.config import Cluster
 from enbloc.engine.effects import Effect
 from enbloc.engine.events import Event, Stream
-from enbloc.live import checks
-from enbloc.live.checks import step_ends
 from enbloc.live.event_queue import EventQueue
-from enbloc.live.loop import Loop
+from enbloc.live.loop import LONGEST_STEP, Loop
 from enbloc.live.scheduler import Scheduler
 from enbloc.process.options import Options
 from enbloc.process.serving import Serving
@@ -37,9 +35,9 @@ class Idle:
 
 def test_a_step_that_never_ends_is_noticed() -> None:
     loop = Loop(Idle(), EventQueue(), lambda *_: None, lambda: 0.0, lambda: True)
-    assert step_ends(loop)
-    loop.busy_since = time.monotonic() - checks.LONGEST_STEP
-    assert not step_ends(loop)
+    assert loop.step_ends()
+    loop._busy_since = time.monotonic() - LONGEST_STEP
+    assert not loop.step_ends()
 
 
 async def test_a_scheduler_without_a_server_runs_but_is_not_ready() -> None:

@@ -77,7 +77,7 @@ def queue(  # noqa: PLR0913  # each is a flag
     dump or the kubeconfig is invalid.
     """
     access = Access("queue", configs, kubeconfig, context, dump)
-    asked = _Flags(access, namespace, all_namespaces, start, output)
+    asked = _Flags(namespace, all_namespaces, start, output)
     if watch and output in DOCUMENTS:
         raise UsageError(f"--watch prints tables; leave out --output={output}")
     if watch and dump is not None:
@@ -127,7 +127,6 @@ def _show(asked: "_Flags", found: "Outlook | NamespaceView", default: str, shown
 class _Flags(NamedTuple):
     """The flags of the command line."""
 
-    access: Access
     namespace: str | None
     everywhere: bool
     by_start: bool

@@ -12,6 +12,8 @@ from enbloc.engine.events import Event
 from enbloc.live.event_queue import EventQueue
 from enbloc.telemetry import metrics
 
+#: No step of the engine may take longer (seconds).
+LONGEST_STEP: Final = 60.0
 #: After a step that took longer than LONG_STEP (seconds), other tasks get TURNS turns before the
 #: next: a request and its answer take several turns, and each would wait for a step.
 LONG_STEP: Final = 0.005
@@ -67,7 +69,12 @@ class Loop:
         #: No further decisions; never reset.
         self._stopping = False
         #: Monotonic time when the current batch and its step began; None between two.
-        self.busy_since: float | None = None
+        self._busy_since: float | None = None
+
+    def step_ends(self) -> bool:
+        """Whether the engine is not stuck in a step; for any thread."""
+        since = self._busy_since
+        return since is None or time.monotonic() - since < LONGEST_STEP
 
     def stop(self) -> None:
         """Take no further decisions; `run` returns when the current step is done."""
@@ -81,7 +88,7 @@ class Loop:
             await self._queue.wait(self._pause())
             if self._stopping:
                 return
-            self.busy_since = time.monotonic()
+            self._busy_since = time.monotonic()
             for number, event in enumerate(self._queue.take()):
                 began = time.perf_counter()
                 self._engine.apply(event)
@@ -95,7 +102,7 @@ class Loop:
                 self._start(effects, took)
             else:
                 self._engine.stand_by()
-            self.busy_since = None
+            self._busy_since = None
             for _ in range(TURNS if took > LONG_STEP else 1):
                 await asyncio.sleep(0)
 

@@ -25,7 +25,6 @@ from enbloc.config import LeaderElection, default_configuration
 from enbloc.engine import Engine, Settings
 from enbloc.errors import ConfigError
 from enbloc.live.bind_slots import BindSlots
-from enbloc.live.checks import step_ends
 from enbloc.live.configz import configz
 from enbloc.live.dump import Dumper
 from enbloc.live.event_queue import EventQueue
@@ -314,7 +313,7 @@ class Scheduler:
         """Register the health checks of the scheduler."""
         elector = self._elector
         health.register("event-loop", self._heartbeat.recent, "livez", "healthz")
-        health.register("engine-step", lambda: step_ends(self._loop), "livez", "healthz")
+        health.register("engine-step", self._loop.step_ends, "livez", "healthz")
         if elector is not None:
             health.register("scheduler-lease", elector.healthy, "healthz", "readyz")
             health.register("scheduler-lease-conflict", self._conflict.passing, "readyz")
