@@ -332,10 +332,6 @@ class Ledgers:
         """
         self.devices.withdrawn(member, decided.devices if decided is not None else None)
 
-    def reclaim(self, group: GroupKey) -> None:
-        """Let the group plan with what its earlier plans held."""
-        self.devices.reclaim(group)
-
     def leaving(self, pods: Iterable[Pod]) -> Leaving:
         """What bound pods hold that is freed some time after they are gone."""
         held = [pod for pod in pods if pod.spec.holds]
@@ -380,4 +376,4 @@ def reclaim(nodes: Nodes, group: GroupKey) -> None:
     That is being released.
     """
     if ledgers_of(nodes).devices.any_withdrawn:
-        own_ledgers(nodes).reclaim(group)
+        own_ledgers(nodes).devices.reclaim(group)

@@ -13,7 +13,7 @@ from enbloc.model.reasons import CAUSES, WaitCause
 from enbloc.model.text import several
 from enbloc.simulation.changes import GroupToStart, Whose
 from enbloc.simulation.cluster import GivenUpError, SimulatedCluster
-from enbloc.simulation.remedies import Bounded, Remedy, Try, remedies
+from enbloc.simulation.remedies import Remedy, Try, bounded, remedies
 from enbloc.simulation.waiting import Waiting
 
 #: The most changes that are tried for one explanation.
@@ -121,11 +121,11 @@ def explain(
     before = rows[: rows.index(waiting)] if waiting.decided else ()
     ahead = [each for each in before if each.starts]
     asked = GroupToStart(waiting, settled, before)
-    found, complete = remedies(asked, Bounded(attempt, MOST_TRIES))
+    found, complete = remedies(asked, bounded(attempt, MOST_TRIES))
     cause = _cause(waiting, attempt_alone)
     later: Sequence[Remedy] = ()
     if cause is WaitCause.CLUSTER:
-        later, all_later = remedies(asked, Bounded(attempt_alone, MOST_TRIES))
+        later, all_later = remedies(asked, bounded(attempt_alone, MOST_TRIES))
         now = {each.text for each in found}
         later = [each for each in later if each.text not in now]
         complete &= all_later

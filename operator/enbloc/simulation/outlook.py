@@ -177,35 +177,34 @@ def alone(present: PresentState, row: Waiting) -> PresentState:
 
 
 def _after(cluster: SimulatedCluster, events: Sequence[Event], key: GroupKey) -> TryResult:
-    decided = _Decided(cluster, events, key)
+    decided = _decided(cluster, events, key)
     cluster.tell(events)
     return outcome(cluster.settle(done=decided), key)
 
 
-class _Decided:
+def _decided(
+    cluster: SimulatedCluster, events: Sequence[Event], key: GroupKey
+) -> Callable[[], bool]:
     """Whether the outcome of a group is final, though the scheduler goes on with others.
 
     It is final if a member has a node. A refusal is final if later decisions can only take more
     capacity: the change is about nodes only, no pod could be evicted for the group, and the search
     was exhaustive.
     """
+    told = cluster.told
+    before, bound = told.decided.get(key), len(told.bound)
+    least = min((p.priority for p in cluster.pods.values() if p.bound), default=0)
+    own = [p.priority for p in cluster.pods.values() if group_of(p) == key and not p.bound]
+    nodes = all(isinstance(event, NodeSeen | FactSeen) for event in events)
+    refusal_counts = nodes and max(own, default=0) <= least
 
-    def __init__(self, cluster: SimulatedCluster, events: Sequence[Event], key: GroupKey) -> None:
-        self._cluster, self._key = cluster, key
-        self._before = cluster.told.decided.get(key)
-        self._bound = len(cluster.told.bound)
-        least = min((p.priority for p in cluster.pods.values() if p.bound), default=0)
-        own = [p.priority for p in cluster.pods.values() if group_of(p) == key and not p.bound]
-        nodes = all(isinstance(event, NodeSeen | FactSeen) for event in events)
-        self._refusal_counts = nodes and max(own, default=0) <= least
-
-    def __call__(self) -> bool:
-        told = self._cluster.told
-        now = told.decided.get(self._key)
-        if now is None or now is self._before:
+    def decided() -> bool:
+        now = told.decided.get(key)
+        if now is None or now is before:
             return False
         if now.result in _REFUSED:
-            return self._refusal_counts and now.search in _EXACT
-        new = islice(told.bound, self._bound, None)
-        pods = (self._cluster.pods.get(uid) for uid in new)
-        return any(pod is not None and group_of(pod) == self._key for pod in pods)
+            return refusal_counts and now.search in _EXACT
+        pods = (cluster.pods.get(uid) for uid in islice(told.bound, bound, None))
+        return any(pod is not None and group_of(pod) == key for pod in pods)
+
+    return decided

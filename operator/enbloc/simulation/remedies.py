@@ -124,28 +124,16 @@ def _least(change: Change, most: int, attempt: Try) -> Remedy | None:
     return Remedy(change.whose, change.words(most), most, result.victims, change.of_nodes, change)
 
 
-class Bounded:
-    """A Try with a limit on the number of tries.
+def bounded(attempt: Try, most: int) -> Try:
+    """The same Try, at most so many times; then it raises GivenUpError."""
+    tries = iter(range(most))
 
-    Args:
-        attempt: tries the change.
-        most: the most tries.
-    """
-
-    def __init__(self, attempt: Try, most: int) -> None:
-        self._attempt = attempt
-        self._left = most
-
-    def __call__(self, events: Sequence[Event]) -> TryResult:
-        """Try a change.
-
-        Raises:
-            GivenUpError: the limit is reached.
-        """
-        if not self._left:
+    def tried(events: Sequence[Event]) -> TryResult:
+        if next(tries, None) is None:
             raise GivenUpError
-        self._left -= 1
-        return self._attempt(events)
+        return attempt(events)
+
+    return tried
 
 
 def remedies(asked: GroupToStart, attempt: Try) -> tuple[Sequence[Remedy], bool]:

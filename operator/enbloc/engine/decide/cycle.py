@@ -174,9 +174,7 @@ class Placer(NamedTuple):
         allowed, steps = self.allowed, self.steps // part
         wants = allowed is not None and to_be_admitted(facts)
         if wants and allowed is not None and allowed.capacity.admits(allowed.wanted, trial.nodes):
-            outcome = Outcome()
-            outcome.failed = True
-            return outcome, trial
+            return Outcome(failed=True), trial
         reserved, due = _in_domains(facts, trial, allowed)
         tries = Tries(reserved, trial, facts.pending)
         while True:

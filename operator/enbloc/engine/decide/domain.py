@@ -301,9 +301,7 @@ class _Search:
         """Return what the best domain lacks, if none is large enough."""
         facts, locality, candidates, trial, _ = deficit
         if self._untold:
-            outcome = Outcome()
-            outcome.failed = True
-            return PlacedFloor(facts, outcome, trial)
+            return PlacedFloor(facts, Outcome(failed=True), trial)
         required, levels = candidates.levels.required, candidates.levels.levels
         if required is None and candidates.levels.slices:
             everywhere = np.ones(len(trial.snapshot.nodes), np.bool_)
@@ -320,8 +318,7 @@ class _Search:
             floor = self._within(facts, locality, inside(trial, mask, reason), 0)
             if floor.outcome.failed:
                 return floor
-        outcome = Outcome()
-        outcome.failed = True
+        outcome = Outcome(failed=True)
         nodes = len(trial.snapshot.nodes)
         why = ((f"node(s) were in {where}", nodes),)
         outcome.note(Diagnosis(nodes, why, frozenset({GANG_PLUGIN})), facts.pending[0])

@@ -44,12 +44,12 @@ class Outcome:
             room for what is lacking there.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, failed: bool = False) -> None:
         self.needed: list[tuple[Pod, int]] = []
         self.surplus: list[tuple[Pod, int]] = []
         self.unplaced: list[Pod] = []
         self.diagnoses: dict[Diagnosis, Pod] = {}
-        self.failed = False
+        self.failed = failed
         self.search = Search.NONE
         self.steps = 0
         self.lacks = ""
