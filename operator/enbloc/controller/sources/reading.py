@@ -9,12 +9,12 @@ from typing import Any
 from enbloc.controller.sources.declaring_pods import Read
 from enbloc.controller.sources.derived_groups import checked
 from enbloc.controller.sources.source import (
+    Called,
     Derived,
     ObjectKey,
     RefusedGroup,
     Source,
     SourceObject,
-    TreeNode,
 )
 from enbloc.controller.sources.timeouts import with_timeout
 from enbloc.controller.sources.topology import as_annotated
@@ -23,9 +23,7 @@ from enbloc.controller.sources.unread import with_unread
 log = logging.getLogger(__name__)
 
 
-def called_for(
-    source: Source[Any], found: SourceObject
-) -> Derived | tuple[Derived, ...] | RefusedGroup | TreeNode | None:
+def called_for(source: Source[Any], found: SourceObject) -> Called:
     """What an object calls for; a RefusedGroup with a message if a bug prevents reading it."""
     try:
         called = with_timeout(source.derive(found), found.metadata)

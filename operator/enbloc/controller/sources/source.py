@@ -173,6 +173,11 @@ class TreeNode:
         return self.composite and not self.parent
 
 
+#: What an object calls for: a PodGroup or several, its node in a tree, or why there can be no
+#: PodGroup; None = nothing.
+Called = Derived | tuple[Derived, ...] | RefusedGroup | TreeNode | None
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """An object that is a part of another object's PodGroup, that of the root of its tree.
@@ -262,8 +267,7 @@ class Source(Generic[T]):
         name: of the project, for messages.
         resources: its versions, the preferred one first; the first that is served is read.
         shape: the type to read an object as.
-        derive: returns the PodGroup or PodGroups that an object calls for, or its node in a tree;
-            None = none.
+        derive: returns what an object calls for.
         report: returns what the object's `status` should hold, as a JSON merge patch of the status;
             None = nothing is written. Lists are replaced whole, if the object has not changed since
             it was read.
@@ -281,7 +285,7 @@ class Source(Generic[T]):
     name: str
     resources: tuple[Resource, ...]
     shape: type[T]
-    derive: Callable[[T], Derived | tuple[Derived, ...] | RefusedGroup | TreeNode | None]
+    derive: Callable[[T], Called]
     report: Callable[[T, GroupView], Mapping[str, Any] | None] | None = None
     subresource: str = "status"
     scheduler_names: frozenset[str] = frozenset()

@@ -4,18 +4,17 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-from enbloc.controller.sources.source import LONGEST_TIMEOUT, Derived, RefusedGroup, TreeNode
+from enbloc.controller.sources.source import LONGEST_TIMEOUT, Called, Derived, TreeNode
 from enbloc.model.names import SCHEDULE_TIMEOUT_KEY
 from enbloc.model.text import quoted
 from enbloc.wire.objects import Metadata
 
 _FIELD: Final = "scheduleTimeoutSeconds"
-_Found = TypeVar("_Found", bound="Derived | tuple[Derived, ...] | RefusedGroup | TreeNode | None")
 
 
-def with_timeout(found: _Found, metadata: Metadata) -> _Found:
+def with_timeout(found: Called, metadata: Metadata) -> Called:
     """What an object calls for, with the `scheduleTimeoutSeconds` of its annotation.
 
     An invalid annotation is ignored, with a note.
@@ -24,12 +23,12 @@ def with_timeout(found: _Found, metadata: Metadata) -> _Found:
     if text is None:
         return found
     if isinstance(found, Derived):
-        return _timed(found, text, {})  # type: ignore[return-value]  # of the same type
+        return _timed(found, text, {})
     if isinstance(found, TreeNode):
-        return _of_node(found, text)  # type: ignore[return-value]
+        return _of_node(found, text)
     if isinstance(found, tuple):
         specs: dict[int, Mapping[str, Any]] = {}
-        return tuple(_timed(each, text, specs) for each in found)  # type: ignore[return-value]
+        return tuple(_timed(each, text, specs) for each in found)
     return found
 
 

@@ -11,12 +11,12 @@ apis/extension/network_topology.go.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 
 from enbloc.client.decoding import UNREADABLE, why
-from enbloc.controller.sources.source import Derived, RefusedGroup, TreeNode
+from enbloc.controller.sources.source import Called, Derived, RefusedGroup, TreeNode
 from enbloc.controller.sources.topology_keys import FIELDS, NO_LEVEL, topology_said
 from enbloc.model.names import (
     TOPOLOGY_KEY,
@@ -47,8 +47,6 @@ _PARTS: Final = ("roles", "subGroups")
 _NAME: Final = frozenset({"name"})
 #: The topology fields of a role or a sub-group; the others are only the group's.
 _OF_A_PART: Final = frozenset({"required", "preferred"})
-
-_Found = TypeVar("_Found", bound="Derived | tuple[Derived, ...] | RefusedGroup | TreeNode | None")
 
 
 def levels(required: str | None, preferred: str | None = None) -> dict[str, str]:
@@ -145,7 +143,7 @@ def koordinators(annotations: Mapping[str, str]) -> dict[str, str]:
 # ── annotations of the object itself ─────────────────────────────────────────────────────────
 
 
-def as_annotated(found: _Found, metadata: Metadata) -> _Found | RefusedGroup:
+def as_annotated(found: Called, metadata: Metadata) -> Called:
     """What an object calls for, with the topology of its own annotations.
 
     Our annotations take precedence; one that names only a Topology applies to the levels given
@@ -165,12 +163,12 @@ def as_annotated(found: _Found, metadata: Metadata) -> _Found | RefusedGroup:
     if ours.keys() == _NAME and not kais and not _has_levels(found):
         return _refused(found, NO_LEVEL)
     if isinstance(found, Derived):
-        return _placed(found, ours, kais, {})  # type: ignore[return-value]  # of the same type
+        return _placed(found, ours, kais, {})
     if isinstance(found, tuple):
         specs: dict[int, Mapping[str, Any]] = {}
-        return tuple(_placed(each, ours, kais, specs) for each in found)  # type: ignore[return-value]
+        return tuple(_placed(each, ours, kais, specs) for each in found)
     if isinstance(found, TreeNode) and ours:
-        return _of_node(found, ours)  # type: ignore[return-value]
+        return _of_node(found, ours)
     return found
 
 
@@ -192,7 +190,7 @@ def _placed(
     return replace(found, spec=spec)
 
 
-def _has_levels(found: Derived | tuple[Derived, ...] | RefusedGroup | TreeNode | None) -> bool:
+def _has_levels(found: Called) -> bool:
     """Whether an object has a topology without its annotations, or calls for nothing."""
     if isinstance(found, Derived):
         return _says(found.spec)
@@ -232,7 +230,7 @@ def _of_node(found: TreeNode, ours: Mapping[str, Any]) -> TreeNode:
     return replace(found, spec={**found.spec, _FIELD: {**near, **name}})
 
 
-def _refused(found: _Found, problem: str) -> _Found | RefusedGroup:
+def _refused(found: Called, problem: str) -> Called:
     """A refusal with this problem, unless the object calls for nothing or is refused already."""
     if found is None or isinstance(found, RefusedGroup):
         return found

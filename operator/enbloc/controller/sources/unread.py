@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from enbloc.controller.sources.source import Derived, RefusedGroup, TreeNode
+from enbloc.controller.sources.source import Called, Derived, TreeNode
 from enbloc.controller.sources.topology_keys import FIELDS
 from enbloc.model.names import API_GROUP, SCHEDULE_TIMEOUT_KEY
 from enbloc.model.near_misses import near_miss
@@ -15,21 +15,20 @@ from enbloc.wire.objects import Metadata
 _PREFIX: Final = f"{API_GROUP}/"
 #: Keys that these objects may have only as annotations.
 _ANNOTATIONS: Final = frozenset((*FIELDS, SCHEDULE_TIMEOUT_KEY))
-_Found = TypeVar("_Found", bound="Derived | tuple[Derived, ...] | RefusedGroup | TreeNode | None")
 
 
-def with_unread(found: _Found, metadata: Metadata) -> _Found:
+def with_unread(found: Called, metadata: Metadata) -> Called:
     """What an object calls for, with notes on keys that are misspelt, or labels for annotations."""
     notes = [*_notes(metadata)]
     if not notes:
         return found
     if isinstance(found, Derived):
-        return _noted(found, notes)  # type: ignore[return-value]  # of the same type
+        return _noted(found, notes)
     if isinstance(found, TreeNode):
-        return _noted(found, notes)  # type: ignore[return-value]
+        return _noted(found, notes)
     if isinstance(found, tuple) and found:
         first, *others = found
-        return (_noted(first, notes), *others)  # type: ignore[return-value]
+        return (_noted(first, notes), *others)
     return found
 
 
