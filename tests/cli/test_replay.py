@@ -4,12 +4,12 @@ import gzip
 from dataclasses import replace
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from enbloc.cli import main
 from enbloc.engine.decide.decision import Decision
 from enbloc.engine.replay.file import DumpFile, decoded, encoded
+from tests.cli.test_dump import changed
 from tests.world.cluster import Cluster
 
 
@@ -25,13 +25,6 @@ def dump(tmp_path: Path) -> Path:
     path = tmp_path / "dump.json.gz"
     file = DumpFile("2026-01-01T00:00:00Z", "0.1.0.dev0", [], cluster.engine.dump())
     path.write_bytes(gzip.compress(encoded(file)))
-    return path
-
-
-def _changed(dump: Path, **fields: object) -> Path:
-    document = msgspec.json.decode(gzip.decompress(dump.read_bytes()))
-    path = dump.with_name("changed.json")
-    path.write_bytes(msgspec.json.encode({**document, **fields}))
     return path
 
 
@@ -170,7 +163,7 @@ def test_a_replay_that_decides_otherwise_says_which_pod_and_ends_with_1(
 def test_what_is_no_dump_of_this_version_is_named_with_the_fault(
     dump: Path, capsys: pytest.CaptureFixture[str], fields: dict[str, object], said: str
 ) -> None:
-    path = _changed(dump, **fields)
+    path = changed(dump, **fields)
     assert main(["replay", "0-1", "--dump", str(path)]) == 2
     error = capsys.readouterr().err
     assert str(path) in error
@@ -220,6 +213,6 @@ def test_a_profile_that_the_configuration_does_not_have_is_named(
         "kind": "KubeSchedulerConfiguration",
         "profiles": [{"schedulerName": "other"}],
     }
-    path = _changed(dump, configuration=[other])
+    path = changed(dump, configuration=[other])
     assert main(["replay", "0-1", "--dump", str(path)]) == 2
     assert 'made by profile "enbloc", not by other' in capsys.readouterr().err

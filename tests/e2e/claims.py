@@ -345,6 +345,12 @@ class Claims:
                     await client.patch(resource, name, free, kind=PatchType.MERGE)
 
 
+async def all_met(world: World, claims: Claims, gang: str, size: int) -> None:
+    """Wait until a gang is bound and has devices of its own."""
+    await world.bound(gang, size)
+    await world.until(lambda: claims.met(gang) == size, f"{gang} has its devices")
+
+
 def devices_of(claim: Object) -> list[str]:
     """The devices that a ResourceClaim has for itself."""
     allocation = claim.status.get("allocation") or {}

@@ -3,10 +3,13 @@
 """Kubernetes' own Workloads and PodGroups, and a control plane that serves them."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
-from enbloc.client.paths import NATIVE_POD_GROUPS, Resource
+from enbloc.client.errors import NotFound
+from enbloc.client.paths import NATIVE_POD_GROUPS, POD_GROUPS, Resource
 from tests.controlplane import API_SERVER, CONTROLLER_MANAGER, ControlPlane
+from tests.e2e.world import World
 
 GROUPS = NATIVE_POD_GROUPS[-1]
 WORKLOADS = Resource(GROUPS.group, GROUPS.version, "workloads", "Workload")
@@ -66,3 +69,24 @@ def group(
 def naming(group: str) -> dict[str, Any]:
     """What a pod's spec has that names a PodGroup."""
     return {"schedulingGroup": {"podGroupName": group}}
+
+
+async def made(world: World, name: str) -> bool:
+    """Whether there is a PodGroup of enbloc of this name."""
+    with suppress(NotFound):
+        await world.client.get(POD_GROUPS, name, world.namespace)
+        return True
+    return False
+
+
+async def told(world: World, kind: Resource, name: str, status: str = "True") -> None:
+    """Wait until an object is told whether it was scheduled."""
+
+    async def is_told() -> bool:
+        shown = (await world.client.get(kind, name, world.namespace)).get("status") or {}
+        return any(
+            (one["type"], one["status"]) == (f"{kind.kind}InitiallyScheduled", status)
+            for one in shown.get("conditions") or ()
+        )
+
+    await world.eventually(is_told, lambda: f"{name} is told {status}")

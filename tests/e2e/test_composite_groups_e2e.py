@@ -6,12 +6,11 @@ On a sandbox: with the schemas of 1.37 written for it, and kinds of the others t
 """
 
 from collections.abc import Iterator
-from contextlib import suppress
 
 import pytest
 
-from enbloc.client.errors import AlreadyExists, NotFound
-from enbloc.client.paths import CRDS, NATIVE_POD_GROUPS, POD_GROUPS, Resource
+from enbloc.client.errors import AlreadyExists
+from enbloc.client.paths import CRDS, NATIVE_POD_GROUPS, Resource
 from enbloc.controller.sources import grove, kai, volcano
 from enbloc.controller.sources.native import COMPOSITES
 from enbloc.wire.auto_groups import group_name
@@ -76,24 +75,6 @@ async def gang(world: World, name: str, parent: str) -> None:
         await world.pod(f"{name}-{index}", **native.naming(name))
 
 
-async def made(world: World, name: str) -> bool:
-    with suppress(NotFound):
-        await world.client.get(POD_GROUPS, name, world.namespace)
-        return True
-    return False
-
-
-async def told(world: World, kind: Resource, name: str, status: str = "True") -> None:
-    async def is_told() -> bool:
-        shown = (await world.client.get(kind, name, world.namespace)).get("status") or {}
-        return any(
-            (one["type"], one["status"]) == (f"{kind.kind}InitiallyScheduled", status)
-            for one in shown.get("conditions") or ()
-        )
-
-    await world.eventually(is_told, lambda: f"{name} is told {status}")
-
-
 async def test_a_tree_starts_with_enough_groups_and_the_others_follow_whole(world: World) -> None:
     await world.nodes(1, cpu=2 * SIZE - 1)
     await tree(world, "root", 2)
@@ -102,33 +83,33 @@ async def test_a_tree_starts_with_enough_groups_and_the_others_follow_whole(worl
     await gang(world, "b", "inner")
     await gang(world, "c", "inner")
     ours = group_name("CompositePodGroup", "root")
-    await world.eventually(lambda: made(world, ours), lambda: f"{ours} is made")
+    await world.eventually(lambda: native.made(world, ours), lambda: f"{ours} is made")
     await world.condition(ours, "Scheduled", "False", reason="Infeasible")
     assert world.observer.bound(world.namespace, "") == {}
     for kind, name in ((TREES, "root"), (TREES, "inner"), (GROUPS, "a"), (GROUPS, "b")):
-        await told(world, kind, name, "False")
+        await native.told(world, kind, name, "False")
 
     await world.nodes(1, cpu=1)
     await world.bound("", 2 * SIZE)
     await world.bound("a", SIZE)
     for kind, name in ((TREES, "root"), (TREES, "inner"), (GROUPS, "a")):
-        await told(world, kind, name)
+        await native.told(world, kind, name)
 
     await world.nodes(1, cpu=SIZE)
     await world.bound("", 3 * SIZE)
     for name in "bc":
-        await told(world, GROUPS, name)
+        await native.told(world, GROUPS, name)
 
 
 async def test_a_tree_waits_for_the_group_that_it_lacks(world: World) -> None:
     await world.nodes(2, cpu=2 * SIZE)
     await tree(world, "root", 2)
     await gang(world, "a", "root")
-    await told(world, TREES, "root", "False")
+    await native.told(world, TREES, "root", "False")
     assert world.observer.bound(world.namespace, "") == {}
     await gang(world, "b", "root")
     await world.bound("", 2 * SIZE)
-    await told(world, TREES, "root")
+    await native.told(world, TREES, "root")
 
 
 async def test_jobs_that_are_children_of_a_tree_are_one_gang_and_are_replaced_in_it(
@@ -142,7 +123,7 @@ async def test_jobs_that_are_children_of_a_tree_are_one_gang_and_are_replaced_in
     await world.bound("", 2 * SIZE)
     ours = group_name("CompositePodGroup", "root")
     await world.condition(ours, "Scheduled", "True")
-    await told(world, TREES, "root")
+    await native.told(world, TREES, "root")
     bound = sorted({name[0] for name in world.observer.bound(world.namespace)})
     assert len(bound) == 2, "the third does not fit"
     [third] = set("abc") - set(bound)
@@ -183,7 +164,7 @@ async def test_the_pod_groups_of_a_podgang_start_together(world: World) -> None:
         for index in range(SIZE):
             labels = {"grove.io/podgang": "app-0", "grove.io/podclique": role}
             await world.pod(f"{role}-{index}", labels=labels)
-    await world.eventually(lambda: made(world, "app-0"), lambda: "app-0 is made")
+    await world.eventually(lambda: native.made(world, "app-0"), lambda: "app-0 is made")
     await world.condition("app-0", "Scheduled", "False", reason="Infeasible")
     assert world.observer.bound(world.namespace) == {}
     await world.nodes(1, cpu=1)

@@ -13,7 +13,7 @@ import pytest
 
 from enbloc.client.errors import Invalid
 from enbloc.client.paths import RESOURCE_SLICES
-from tests.e2e.claims import Claims, from_template
+from tests.e2e.claims import Claims, all_met, from_template
 from tests.e2e.world import World
 from tests.effort import slow
 
@@ -84,12 +84,6 @@ async def template(world: World, claims: Claims, name: str, expression: str = ""
     own = f'device.driver == "{driver(world)}"'
     await claims.device_class(name, f"{own} && {expression}" if expression else own)
     await claims.template(name, device_class=claims.name(name))
-
-
-async def all_met(world: World, claims: Claims, gang: str, size: int) -> None:
-    """Wait until a gang is bound and has devices of its own."""
-    await world.bound(gang, size)
-    await world.until(lambda: claims.met(gang) == size, f"{gang} has its devices")
 
 
 # ── how many there are ───────────────────────────────────────────────────────────────────────

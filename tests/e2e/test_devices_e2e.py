@@ -10,7 +10,7 @@ import pytest
 from enbloc.client.errors import Invalid
 from enbloc_sandbox.nodes import DEVICE_DRIVER
 from tests.e2e import incidents
-from tests.e2e.claims import Claims, from_template, sharing
+from tests.e2e.claims import Claims, all_met, from_template, sharing
 from tests.e2e.fault_proxy import Fault
 from tests.e2e.observer import SERVED_BY_DEVICES
 from tests.e2e.world import World
@@ -30,12 +30,6 @@ def prepares(method: str, path: str) -> bool:
 async def members(world: World, gang: str, size: int) -> None:
     """A gang each of whose pods has a claim of template "gpu"."""
     await world.gang(gang, size, resourceClaims=from_template())
-
-
-async def all_met(world: World, claims: Claims, gang: str, size: int) -> None:
-    """Wait until a gang is bound and has devices of its own."""
-    await world.bound(gang, size)
-    await world.until(lambda: claims.met(gang) == size, f"{gang} has its devices")
 
 
 # ── one pod ──────────────────────────────────────────────────────────────────────────────────

@@ -6,13 +6,12 @@ On a sandbox with schemas written for it, which protects no PodGroup whose pods 
 """
 
 from collections.abc import Iterator
-from contextlib import suppress
 
 import pytest
 
 from enbloc.client.client import PatchType
-from enbloc.client.errors import AlreadyExists, NotFound
-from enbloc.client.paths import CRDS, NATIVE_POD_GROUPS, POD_GROUPS
+from enbloc.client.errors import AlreadyExists
+from enbloc.client.paths import CRDS, NATIVE_POD_GROUPS
 from tests.controller.native_kinds import crd
 from tests.e2e import native_objects as native
 from tests.e2e.targets import SandboxTarget
@@ -59,37 +58,19 @@ async def pods(world: World, name: str, first: int, count: int) -> None:
         await world.pod(f"{name}-{index}", **native.naming(name))
 
 
-async def made(world: World, name: str) -> bool:
-    with suppress(NotFound):
-        await world.client.get(POD_GROUPS, name, world.namespace)
-        return True
-    return False
-
-
-async def told(world: World, name: str) -> None:
-    """Wait until it is told that it was scheduled."""
-
-    async def is_told() -> bool:
-        status = (await world.client.get(V1BETA1, name, world.namespace)).get("status") or {}
-        return any(
-            (one["type"], one["status"]) == ("PodGroupInitiallyScheduled", "True")
-            for one in status.get("conditions") or ()
-        )
-
-    await world.eventually(is_told, lambda: f"{name} is told that it was scheduled")
-
-
 async def test_a_gang_follows_the_minimum_of_its_podgroup_down_and_up(world: World) -> None:
     await world.nodes(1, cpu=SIZE)
     await gang(world, "train", SIZE + 1)
     await pods(world, "train", 0, SIZE)
-    await world.eventually(lambda: made(world, "train"), lambda: "a PodGroup of ours is made")
+    await world.eventually(
+        lambda: native.made(world, "train"), lambda: "a PodGroup of ours is made"
+    )
     await world.condition("train", "Scheduled", "False", reason="WaitingForMembers")
     assert world.observer.bound(world.namespace, "train") == {}
 
     await scale(world, "train", SIZE)
     await world.bound("train", SIZE)
-    await told(world, "train")
+    await native.told(world, V1BETA1, "train")
 
     await scale(world, "train", SIZE + 2)
     await pods(world, "train", SIZE, 2)
