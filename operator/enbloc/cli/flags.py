@@ -21,6 +21,13 @@ class Number(click.IntRange):
     name = "integer"
 
 
+def all_of(flags: Sequence[Callable[[F], F]], command: F) -> F:
+    """The command with these flags, listed in this order in its help."""
+    for flag in reversed(flags):
+        command = flag(command)
+    return command
+
+
 def cluster_flags(command: F) -> F:
     """`--kubeconfig` and `--context`."""
     flags = (
@@ -35,83 +42,56 @@ def cluster_flags(command: F) -> F:
     return all_of(flags, command)
 
 
-def config_flag(command: F) -> F:
-    """`--config`, for the commands that decide as the scheduler does."""
-    flag = click.option(
-        "--config",
-        "configs",
-        multiple=True,
-        metavar="FILE",
-        type=click.Path(path_type=Path),
-        help="Configuration file, YAML or JSON: KubeSchedulerConfiguration, EnblocConfiguration or "
-        "legacy Policy. May be repeated. Flags take precedence over it.",
-    )
-    return all_of((flag,), command)
+#: `--config`, for the commands that decide as the scheduler does.
+config_flag: Final = click.option(
+    "--config",
+    "configs",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Configuration file, YAML or JSON: KubeSchedulerConfiguration, EnblocConfiguration or "
+    "legacy Policy. May be repeated. Flags take precedence over it.",
+)
 
+#: `--dump`, for the commands that can also answer from a dump.
+dump_file_flag: Final = click.option(
+    "--dump",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Answer from this dump of the scheduler (see its --dump-dir) instead of the cluster: "
+    "for the time of the dump, with the configuration in it unless --config is given.",
+)
 
-def dump_file_flag(command: F) -> F:
-    """`--dump`, for the commands that can also answer from a dump."""
-    flag = click.option(
-        "--dump",
-        metavar="FILE",
-        type=click.Path(path_type=Path),
-        help="Answer from this dump of the scheduler (see its --dump-dir) instead of the cluster: "
-        "for the time of the dump, with the configuration in it unless --config is given.",
-    )
-    return all_of((flag,), command)
+#: `--output`, for the commands that print an answer.
+output_flag: Final = click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="Output format.",
+)
 
+#: `--output`, for the commands whose answer is a table, or an object with many fields.
+document_flag: Final = click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "wide", *DOCUMENTS]),
+    default="table",
+    show_default=True,
+    help="Output format; wide shows texts in full.",
+)
 
-def output_flag(command: F) -> F:
-    """`--output`, for the commands that print an answer."""
-    flag = click.option(
-        "-o",
-        "--output",
-        type=click.Choice(["table", "json"]),
-        default="table",
-        show_default=True,
-        help="Output format.",
-    )
-    return all_of((flag,), command)
-
-
-def document_flag(command: F) -> F:
-    """`--output`, for the commands whose answer is a table, or an object with many fields."""
-    flag = click.option(
-        "-o",
-        "--output",
-        type=click.Choice(["table", "wide", *DOCUMENTS]),
-        default="table",
-        show_default=True,
-        help="Output format; wide shows texts in full.",
-    )
-    return all_of((flag,), command)
-
-
-def namespace_flag(command: F) -> F:
-    """`--namespace`, for the commands about users' objects."""
-    flag = click.option(
-        "-n", "--namespace", help="The namespace. Default: the namespace of the kubeconfig context."
-    )
-    return all_of((flag,), command)
+#: `--namespace`, for the commands about users' objects.
+namespace_flag: Final = click.option(
+    "-n", "--namespace", help="The namespace. Default: the namespace of the kubeconfig context."
+)
 
 
 def namespace_flags(command: F) -> F:
     """`--namespace` and `--all-namespaces`."""
     flag = click.option("-A", "--all-namespaces", is_flag=True, help="List across all namespaces.")
-    return namespace_flag(all_of((flag,), command))
-
-
-def dump_flag(command: F) -> F:
-    """`--dump-dir`, for the commands that run a scheduler."""
-    flag = click.option(
-        "--dump-dir",
-        type=click.Path(path_type=Path),
-        default=_temporary,
-        callback=_writable,
-        show_default="the directory for temporary files",
-        help="Directory to which the scheduler writes a dump on SIGUSR1 or an internal error.",
-    )
-    return all_of((flag,), command)
+    return namespace_flag(flag(command))
 
 
 def _temporary() -> Path:
@@ -136,8 +116,12 @@ def _no_dumps(why: str) -> click.BadParameter:
     return click.BadParameter(text, param_hint="--dump-dir")
 
 
-def all_of(flags: Sequence[Callable[[F], F]], command: F) -> F:
-    """The command with these flags, listed in this order in its help."""
-    for flag in reversed(flags):
-        command = flag(command)
-    return command
+#: `--dump-dir`, for the commands that run a scheduler.
+dump_flag: Final = click.option(
+    "--dump-dir",
+    type=click.Path(path_type=Path),
+    default=_temporary,
+    callback=_writable,
+    show_default="the directory for temporary files",
+    help="Directory to which the scheduler writes a dump on SIGUSR1 or an internal error.",
+)
