@@ -33,10 +33,9 @@ if TYPE_CHECKING:
     from enbloc.simulation import Explanation, Outlook, Remedy, Waiting
 
 _MOST_NAMED: Final = 5
-_POD_GROUP: Final = "PodGroup"
 _POD: Final = "Pod"
 #: kubectl's short names of kinds that users ask about.
-_SHORT: Final = {_POD: "po", _POD_GROUP: "epg", "StatefulSet": "sts", "ReplicaSet": "rs"}
+_SHORT: Final = {_POD: "po", names.POD_GROUP_KIND: "epg", "StatefulSet": "sts", "ReplicaSet": "rs"}
 
 
 @click.command(short_help="Explain why a group, pod or job is waiting, and what would start it.")
@@ -175,10 +174,10 @@ def _meant(
 
 def _called(asked: _Target, pods: "Iterable[Pod]") -> "Mapping[str, Sequence[Pod]]":
     """The pods of each object that may be meant, by its kind: group, pod, then the owner."""
-    found: dict[str, list[Pod]] = {_POD_GROUP: [], _POD: []}
+    found: dict[str, list[Pod]] = {names.POD_GROUP_KIND: [], _POD: []}
     for pod in pods:
         if pod.group is not None and pod.group.name == asked.name:
-            found[_POD_GROUP].append(pod)
+            found[names.POD_GROUP_KIND].append(pod)
         if pod.key.name == asked.name:
             found[_POD].append(pod)
         if pod.owner is not None and pod.owner.name == asked.name:
@@ -191,7 +190,7 @@ def _unknown(
 ) -> str:
     """The message that nothing has this name, with similar names."""
     groups = {key.name for key in found.groups if key.namespace == namespace}
-    if asked.name in groups and asked.means(_POD_GROUP):
+    if asked.name in groups and asked.means(names.POD_GROUP_KIND):
         name = f"{namespace}/{asked.name}"
         return f"PodGroup {name} has no pods; create them, or check what creates them"
     known = {pod.key.name for pod in here} | groups
@@ -207,7 +206,7 @@ def _unknown(
         hint = f"; did you mean {asked.name} --namespace={asked.kind}?"
     elif near:
         hint = f"; did you mean {', '.join(near)}?"
-    if asked.kind and not (asked.means(_POD_GROUP) or asked.means(_POD)):
+    if asked.kind and not (asked.means(names.POD_GROUP_KIND) or asked.means(_POD)):
         return f"no pods of {asked.text} found in namespace {namespace}{hint}"
     return f"{asked.text} not found in namespace {namespace}{hint}"
 

@@ -15,7 +15,7 @@ import click
 
 from enbloc.cli.entry import BAD_USAGE, ERROR, INTERRUPTED, exit_code
 from enbloc.cli.files import sources
-from enbloc.cli.flags import cluster_flags, config_flag, dump_flag
+from enbloc.cli.flags import F, all_of, cluster_flags, config_flag, dump_flag
 from enbloc.cli.go_values import DURATION
 from enbloc.cli.running import uncollected
 from enbloc.cli.server_flags import (
@@ -111,10 +111,8 @@ _SCHEDULER_FLAGS: Final = (
 )
 
 
-def _scheduler_flags(command: Callable[..., Any]) -> Callable[..., Any]:
-    for flag in reversed(_SCHEDULER_FLAGS):
-        command = flag(command)
-    return command
+def _scheduler_flags(command: F) -> F:
+    return all_of(_SCHEDULER_FLAGS, command)
 
 
 @click.command(cls=ServerCommand, short_help="Run the scheduler.")

@@ -11,10 +11,9 @@ from enbloc.config.findings import Findings, SettingOutcome
 from enbloc.config.strict import Strict
 from enbloc.model.pods import NodeSelectorTerm
 from enbloc.model.qualified_names import qualified_name_problem
-from enbloc.model.requirements import Operator, Requirement
+from enbloc.model.requirements import NAME_FIELD, Operator, Requirement
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}")
-_NAME_FIELD: Final = "metadata.name"
 
 
 class Expression(Strict):
@@ -39,8 +38,8 @@ class Expression(Strict):
 
     def check_field(self, findings: Findings) -> None:
         """The only field is metadata.name, and it has one value."""
-        if self.key != _NAME_FIELD:
-            findings.problem(self.at("key"), f'must be "{_NAME_FIELD}", is "{self.key}"')
+        if self.key != NAME_FIELD:
+            findings.problem(self.at("key"), f'must be "{NAME_FIELD}", is "{self.key}"')
         if self.operator not in ("In", "NotIn"):
             text = f'must be "In" or "NotIn" for a field, is "{self.operator}"'
             findings.problem(self.at("operator"), text)

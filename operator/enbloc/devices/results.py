@@ -13,12 +13,11 @@ from typing import Final
 from enbloc.devices.facts import AllocatedDevice, Allocation, ClaimSpec, Config
 from enbloc.devices.search import Pick
 from enbloc.model.pods import NodeSelectorTerm
-from enbloc.model.requirements import Operator, Requirement
+from enbloc.model.requirements import NAME_FIELD, Operator, Requirement
 
 #: The namespace of share IDs, which derive from what is shared: the same decision gives the same
 #: ID.
 _SHARES: Final = uuid.UUID("6f1f2f0c-6d0a-5f0e-9a60-0d9d6b1f7c11")
-_NAME: Final = "metadata.name"
 
 
 def allocation_of(picks: Sequence[Pick], spec: ClaimSpec, node: str, claim: str) -> Allocation:
@@ -91,7 +90,7 @@ def _terms(picks: Iterable[Pick], node: str) -> tuple[NodeSelectorTerm, ...] | N
     for pick in picks:
         site, device = pick.pool.sites[pick.position], pick.pool.devices[pick.position]
         if site.node or device.traits.binds_to_node:
-            named = Requirement(_NAME, Operator.IN, (node,))
+            named = Requirement(NAME_FIELD, Operator.IN, (node,))
             return (NodeSelectorTerm(fields=(named,)),)
         for term in (site.terms or ())[:1]:
             _join(expressions, term.expressions)

@@ -16,13 +16,12 @@ from enbloc.client.paths import CONFIG_MAPS, LEASES
 from enbloc.doctor.accounts import Accounts
 from enbloc.doctor.finding import Finding, Installation, Verdict
 from enbloc.doctor.shapes import DEPLOYMENTS, ConfigMap, Deployment
-from enbloc.model.names import COMPONENT_KEY, SCHEDULER_NAME, SCHEDULER_NAMES_KEY
+from enbloc.model.names import COMPONENT_KEY, DEFAULT_SCHEDULER, SCHEDULER_NAME, SCHEDULER_NAMES_KEY
 from enbloc.model.text import clipped, printable
 
 CHECK: Final = "schedulers"
 _KIND: Final = "KubeSchedulerConfiguration"
 #: The schedulerName that kube-scheduler serves, and its Lease.
-DEFAULT: Final = "default-scheduler"
 DEFAULT_LEASE: Final = ("kube-system", "kube-scheduler")
 #: The flag that sets the schedulerName of Volcano and others.
 _NAME_FLAG: Final = "--scheduler-name="
@@ -44,7 +43,7 @@ async def leases(client: Client, ours: Installation) -> AsyncIterator[Finding]:
             continue
         if (holder := leader(client, lease)) and await accounts.any_binds(key[0]):
             yield _clash(f"lease {'/'.join(key)}", f"is held by {holder}, which serves", shared)
-    if DEFAULT in ours.serves:
+    if DEFAULT_SCHEDULER in ours.serves:
         namespace, name = DEFAULT_LEASE
         try:
             found = await client.get(LEASES, name, namespace, shape=LeaseObject)
@@ -58,7 +57,7 @@ async def leases(client: Client, ours: Installation) -> AsyncIterator[Finding]:
             message = f"is held by {holder}: enbloc stands by until that has ended"
             yield Finding(CHECK, Verdict.WARNING, where, message)
         else:
-            yield _clash(where, f"is held by {holder}, which serves", [DEFAULT])
+            yield _clash(where, f"is held by {holder}, which serves", [DEFAULT_SCHEDULER])
 
 
 async def marked(client: Client) -> AsyncIterator[LeaseObject]:
@@ -115,14 +114,14 @@ async def deployments(client: Client, ours: Installation) -> AsyncIterator[Findi
                 )
             except NotFound:
                 continue
-            unnamed = SCHEDULER_NAME if enbloc else DEFAULT
+            unnamed = SCHEDULER_NAME if enbloc else DEFAULT_SCHEDULER
             served |= configured((found.data or {}).values(), unnamed)
         shared = sorted(served & set(ours.serves))
         if shared and await accounts.binds(each.metadata.namespace, each.pod.account):
             yield _clash(f"deployment {where}", "is a scheduler that serves", shared)
 
 
-def configured(texts: Iterable[str], unnamed: str = DEFAULT) -> set[str]:
+def configured(texts: Iterable[str], unnamed: str = DEFAULT_SCHEDULER) -> set[str]:
     """The schedulerNames of all configurations among these texts; other texts are ignored.
 
     Args:

@@ -3,17 +3,13 @@
 """Node selection: which nodes a pod's nodeSelector and node affinity terms allow."""
 
 from collections.abc import Iterable
-from typing import Final
 
 import numpy as np
 
 from enbloc.model.labels import Mask
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import NodeSelectorTerm, PodSpec
-from enbloc.model.requirements import Operator, Requirement
-
-#: The only field of a node that a term may name.
-NAME_FIELD: Final = "metadata.name"
+from enbloc.model.requirements import NAME_FIELD, Operator, Requirement
 
 
 def selected(spec: PodSpec, nodes: Nodes) -> Mask:

@@ -61,7 +61,8 @@ class HostPort(NamedTuple):
 
 
 #: What pods write for every address of their node; this process does not listen on it.
-_ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104
+#: What a host port without an address means.
+ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104
 
 
 class HostPorts(tuple[HostPort, ...]):  # noqa: SLOT001  # it keeps its sets
@@ -86,12 +87,12 @@ class HostPorts(tuple[HostPort, ...]):  # noqa: SLOT001  # it keeps its sets
     @cached_property
     def everywhere(self) -> frozenset[tuple[str, int]]:
         """(protocol, port) of those requested on every address of the node."""
-        return frozenset((port.protocol, port.port) for port in self if port.ip == _ANY_ADDRESS)
+        return frozenset((port.protocol, port.port) for port in self if port.ip == ANY_ADDRESS)
 
     @cached_property
     def addressed(self) -> frozenset[HostPort]:
         """Those requested on one address."""
-        return frozenset(port for port in self if port.ip != _ANY_ADDRESS)
+        return frozenset(port for port in self if port.ip != ANY_ADDRESS)
 
 
 NO_PORTS: Final = HostPorts()

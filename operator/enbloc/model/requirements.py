@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, assert_never
 
+#: The only field of a node that a term of its affinity may name.
+NAME_FIELD: Final = "metadata.name"
+
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,25}")
 _INT64: Final = 2**63
 

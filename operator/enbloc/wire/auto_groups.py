@@ -66,7 +66,7 @@ _LWS_GROUP: Final = "leaderworkerset.sigs.k8s.io/group-index"
 _LWS_WORKER: Final = "leaderworkerset.sigs.k8s.io/worker-index"
 _RAY_GROUP: Final = "ray.io/group"
 _SPARK_APPLICATION: Final = "sparkoperator.k8s.io/app-name"
-_SPARK_ROLE: Final = "spark-role"
+SPARK_ROLE: Final = "spark-role"
 _TRAINING_JOB: Final = "training.kubeflow.org/job-name"
 _TRAINING_OPERATOR: Final = "training.kubeflow.org/operator-name"
 _TRAINING_TYPE: Final = "training.kubeflow.org/replica-type"
@@ -148,7 +148,7 @@ def _by_labels(labels: Mapping[str, str]) -> AutoGroup | None:
             LEADER_WORKER_SET, group_name(LEADER_WORKER_SET, lws, part=index), "", role
         )
     if application := labels.get(_SPARK_APPLICATION):
-        role = role_name(labels.get(_SPARK_ROLE, ""))
+        role = role_name(labels.get(SPARK_ROLE, ""))
         return AutoGroup(SPARK_APPLICATION, group_name(SPARK_APPLICATION, application), "", role)
     job = labels.get(_TRAINING_JOB)
     if job and labels.get(_TRAINING_OPERATOR) in _MPI_OPERATORS:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from enbloc.model.pods import NodeSelectorTerm
-from enbloc.model.requirements import Operator, Requirement, integer
+from enbloc.model.requirements import NAME_FIELD, Operator, Requirement, integer
 from enbloc.model.selectors import (
     NO_AFFINITY,
     PodAffinity,
@@ -34,7 +34,6 @@ from enbloc.wire.problems import Problems
 _LABELS: Final = (Operator.IN, Operator.NOT_IN, Operator.EXISTS, Operator.DOES_NOT_EXIST)
 _NODE_LABELS: Final = tuple(Operator)
 _FIELDS: Final = (Operator.IN, Operator.NOT_IN)
-_NAME_FIELD: Final = "metadata.name"
 _HARD: Final = {"DoNotSchedule": True, "ScheduleAnyway": False}
 _HONOUR: Final = {"Honor": True, "Ignore": False}
 _MOST_WEIGHT: Final = 100
@@ -87,8 +86,8 @@ def _fields(
 ) -> tuple[Requirement, ...]:
     fields = _requirements(expressions, path, problems, known=_FIELDS)
     for field in fields:
-        if field.key != _NAME_FIELD or len(field.values) != 1:
-            problems.append(f'{path}: must be {_NAME_FIELD} with one value, is "{field.key}"')
+        if field.key != NAME_FIELD or len(field.values) != 1:
+            problems.append(f'{path}: must be {NAME_FIELD} with one value, is "{field.key}"')
     return fields
 
 

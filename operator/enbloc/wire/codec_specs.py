@@ -14,6 +14,7 @@ import msgspec
 
 from enbloc.model.limits import limited
 from enbloc.model.pods import (
+    ANY_ADDRESS,
     ContainerResource,
     HostPort,
     HostPorts,
@@ -51,7 +52,6 @@ _RESIZE_PENDING: Final = "PodResizePending"
 _INFEASIBLE: Final = "Infeasible"
 _ALWAYS: Final = "Always"
 _RESTART_ALL: Final = "RestartAllContainers"
-_ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104  # what a port without an address means
 _TCP: Final = "TCP"
 _NODE: Final = "spec.affinity.nodeAffinity"
 _SPREAD: Final = "spec.topologySpreadConstraints"
@@ -262,7 +262,7 @@ def _host_ports(fields: _Class) -> Iterable[HostPort]:
     for container in (*_sidecars(fields), *(fields.containers or ())):
         for port in container.ports or ():
             if port.host_port and port.host_port > 0:
-                yield HostPort(port.host_ip or _ANY_ADDRESS, port.protocol or _TCP, port.host_port)
+                yield HostPort(port.host_ip or ANY_ADDRESS, port.protocol or _TCP, port.host_port)
 
 
 def _sidecars(fields: _Class) -> Iterable[Container]:

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from enbloc.model.pins import HOSTNAME
 from enbloc.model.qualified_names import qualified_name_problem
 from enbloc.model.text import quoted
 from enbloc.model.topology import (
@@ -27,7 +28,6 @@ from enbloc.wire.topologies import TopologyObject
 
 #: How many levels other projects allow; ours have fewer.
 MOST_LEVELS: Final = 16
-_HOSTNAME: Final = "kubernetes.io/hostname"
 #: Koordinator's built-in layers: of the whole cluster, and of each node.
 _CLUSTER: Final = "ClusterTopologyLayer"
 _NODE: Final = "NodeTopologyLayer"
@@ -120,7 +120,7 @@ def _nested(layers: Sequence[_Layer], problems: Problems) -> Sequence[Level]:
     found: list[Level] = []
     layer = within.get(_CLUSTER)
     while layer is not None and len(found) < len(layers):
-        keys = layer.label_key or ((_HOSTNAME,) if layer.topology_layer == _NODE else ())
+        keys = layer.label_key or ((HOSTNAME,) if layer.topology_layer == _NODE else ())
         if len(keys) != 1:
             problems.append(
                 f"layer {quoted(layer.topology_layer)} has {len(keys)} labelKeys; one is read"

@@ -9,6 +9,7 @@ from typing import Any, Final
 from enbloc.errors import UsageError
 from enbloc.model.names import API_GROUP, POD_GROUP_KIND, TOPOLOGY_KIND
 from enbloc.model.near_words import near
+from enbloc.wire.auto_groups import TRAINING
 from enbloc.workloads import (
     apps,
     batch,
@@ -24,8 +25,6 @@ from enbloc.workloads.fields import Named, read
 from enbloc.workloads.making import Expander, Json, Maker, Owner, PlannedPod
 from enbloc.workloads.manifests import Manifest
 
-_TRAINING: Final = ("PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob")
-
 #: The expanders, by API group and kind of the object.
 EXPANDERS: Final[Mapping[tuple[str, str], Expander]] = {
     ("", "Pod"): Maker.alone,
@@ -37,7 +36,7 @@ EXPANDERS: Final[Mapping[tuple[str, str], Expander]] = {
     ("", "ReplicationController"): apps.replicas,
     ("jobset.x-k8s.io", "JobSet"): jobset.job_set,
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): leaderworkerset.leader_worker_set,
-    **{("kubeflow.org", kind): kubeflow.training_job for kind in _TRAINING},
+    **{("kubeflow.org", kind): kubeflow.training_job for kind in TRAINING},
     ("kubeflow.org", "MPIJob"): kubeflow.mpi_job,
     ("trainer.kubeflow.org", "TrainJob"): trainer.train_job,
     ("ray.io", "RayCluster"): ray.ray_cluster,

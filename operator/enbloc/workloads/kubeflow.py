@@ -10,13 +10,12 @@ Source: mpi-operator v0.6 pkg/controller/mpi_job_controller.go newWorker, newLau
 from collections.abc import Mapping
 from typing import Any, Final
 
+from enbloc.wire.auto_groups import LAUNCHER, WORKER
 from enbloc.workloads.fields import Fields, Template, count, read
 from enbloc.workloads.making import Maker, Owner
 
 _KEY: Final = "training.kubeflow.org/"
 _WAITS: Final = "WaitForWorkersReady"
-_LAUNCHER: Final = "launcher"
-_WORKER: Final = "worker"
 #: The field that holds each kind's replicas.
 _FIELDS: Final = {
     "PyTorchJob": "pytorchReplicaSpecs",
@@ -74,7 +73,7 @@ def training_job(make: Maker, owner: Owner) -> None:
             **({f"{_KEY}job-role": "master"} if lower in _MASTERS else {}),
         }
         spec: dict[str, Any] = {}
-        if owner.kind == "PyTorchJob" and lower == _WORKER and has_master:
+        if owner.kind == "PyTorchJob" and lower == WORKER and has_master:
             before = each.template.spec.get("initContainers")
             spec["initContainers"] = [*(before if isinstance(before, list) else ()), _INIT]
         for index in range(_number(make, owner, each, at)):
@@ -92,7 +91,7 @@ def mpi_job(make: Maker, owner: Owner) -> None:
     """Add the workers and the launcher of an MPIJob; a launcher that waits comes a wave later."""
     spec, roles, field = _read(make, owner)
     waits = spec.launcher_creation_policy == _WAITS
-    for role, each in sorted(roles.items(), key=lambda pair: pair[0].lower() == _LAUNCHER):
+    for role, each in sorted(roles.items(), key=lambda pair: pair[0].lower() == LAUNCHER):
         lower, at = role.lower(), f"spec.{field}.{role}"
         labels = {
             f"{_KEY}operator-name": "mpi-operator",
@@ -100,8 +99,8 @@ def mpi_job(make: Maker, owner: Owner) -> None:
             f"{_KEY}job-role": lower,
         }
         number = _number(make, owner, each, at)
-        if lower == _LAUNCHER:
-            name = f"{owner.name}-{_LAUNCHER}"
+        if lower == LAUNCHER:
+            name = f"{owner.name}-{LAUNCHER}"
             job = {
                 "apiVersion": "batch/v1",
                 "kind": "Job",

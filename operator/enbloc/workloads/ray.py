@@ -9,10 +9,10 @@ BuildAutoscalerContainer; ray-operator/controllers/ray/utils/util.go CalculateDe
 
 from typing import Any, Final
 
+from enbloc.wire.auto_groups import HEAD
 from enbloc.workloads.fields import Fields, Template, count, read
 from enbloc.workloads.making import Maker, Owner
 
-_HEAD: Final = "headgroup"
 #: The init container of a worker, which waits for the head.
 _WAITING: Final = {
     "name": "wait-gcs-ready",
@@ -96,7 +96,7 @@ def ray_cluster(make: Maker, owner: Owner) -> None:
             "resources": (given.resources if given is not None else None) or _SCALING,
         }
         extra["containers"] = [*_listed(head, "containers"), scaling]
-    labels = {**common, "ray.io/node-type": "head", "ray.io/group": _HEAD}
+    labels = {**common, "ray.io/node-type": "head", "ray.io/group": HEAD}
     name = f"{owner.name}-head-0"
     make.pod(owner, head, name, at="spec.headGroupSpec.template.spec", labels=labels, spec=extra)
     for at, group in enumerate(spec.worker_group_specs or ()):

@@ -24,7 +24,7 @@ from enbloc.controller.sources.source import (
     topology_of,
 )
 from enbloc.controller.sources.topology import levels
-from enbloc.model.names import Condition, Reason
+from enbloc.model.names import DISRUPTION_TARGET, Condition, Reason
 from enbloc.model.times import time_text
 from enbloc.wire.auto_groups import group_name
 from enbloc.wire.codec_groups import MOST_PARTS
@@ -40,7 +40,6 @@ _CONDITION: Final = "PodGroupInitiallyScheduled"
 _TREE_CONDITION: Final = "CompositePodGroupInitiallyScheduled"
 _TOPOLOGY: Final = "spec.schedulingConstraints.topology"
 #: The condition of a preempted PodGroup, in every version.
-_DISRUPTED: Final = "DisruptionTarget"
 #: kube-scheduler's reasons, by our reason why the group is not scheduled. It writes nothing while
 #: it waits for members.
 _REASONS: Final[Mapping[str, str]] = {
@@ -221,14 +220,14 @@ def _told(found: SourceObject, view: GroupView, kind: str) -> Mapping[str, Any] 
     if said is not None and standing.get(kind, {}).get("status") != "True":
         wanted[kind] = _condition(kind, *said, standing.get(kind, {}), found, view.now)
     preempted = view.condition(Condition.DISRUPTION_TARGET)
-    before = standing.get(_DISRUPTED, {})
+    before = standing.get(DISRUPTION_TARGET, {})
     if preempted:
         text = str(preempted.get("message", ""))
-        wanted[_DISRUPTED] = _condition(
-            _DISRUPTED, "True", Reason.PREEMPTION_BY_SCHEDULER, text, before, found, view.now
+        wanted[DISRUPTION_TARGET] = _condition(
+            DISRUPTION_TARGET, "True", Reason.PREEMPTION_BY_SCHEDULER, text, before, found, view.now
         )
     elif before.get("reason") == Reason.PREEMPTION_BY_SCHEDULER:
-        del wanted[_DISRUPTED]  # its minimum is bound again
+        del wanted[DISRUPTION_TARGET]  # its minimum is bound again
     return None if wanted == standing else {"conditions": [*wanted.values()]}
 
 

@@ -25,6 +25,7 @@ from enbloc.controller.sources.source import (
 )
 from enbloc.model.quantity import MAXIMUM, render
 from enbloc.model.text import clipped, quoted
+from enbloc.wire.auto_groups import SPARK_ROLE
 from enbloc.wire.objects import Quantities
 from enbloc.wire.problems import Problems, quantities
 
@@ -32,7 +33,6 @@ TASK_GROUPS: Final = "yunikorn.apache.org/task-groups"
 TASK_GROUP: Final = "yunikorn.apache.org/task-group-name"
 POLICY: Final = "yunikorn.apache.org/schedulingPolicyParameters"
 #: The label by which Spark tells its driver from its executors.
-SPARK_ROLE: Final = "spark-role"
 KEYS: Final = (TASK_GROUPS, TASK_GROUP, POLICY, SPARK_ROLE)
 
 _MOST_RESOURCES: Final = 64

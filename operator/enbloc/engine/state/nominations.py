@@ -13,7 +13,7 @@ from typing import Final
 
 from enbloc.engine.state.reservations import NOMINATION, Against, Reservation
 from enbloc.model.pods import Pod, PodSpec, PodUID
-from enbloc.model.requirements import Operator
+from enbloc.model.requirements import NAME_FIELD, Operator
 
 #: A reservation that led to nothing is forgotten after this many seconds (semantics §6.1).
 NOMINATION_SECONDS: Final = 300.0
@@ -70,7 +70,7 @@ def pinned_to(spec: PodSpec) -> str:
     """Return the only node that required node affinity by `metadata.name` leaves."""
     names: set[str] = set()
     for term in spec.node_affinity or ():
-        exact = [f for f in term.fields if f.key == "metadata.name" and f.operator is Operator.IN]
+        exact = [f for f in term.fields if f.key == NAME_FIELD and f.operator is Operator.IN]
         if not exact:
             return ""
         names.update(exact[0].values)

@@ -16,8 +16,8 @@ from typing import Final
 from enbloc.framework.act import Api, ReadObject, Reply, Target
 from enbloc.framework.changes import Body, Object, change, failed, look, node_of, part
 from enbloc.framework.status import Status
-from enbloc.model.node_selection import NAME_FIELD
 from enbloc.model.pods import NodeSelectorTerm
+from enbloc.model.requirements import NAME_FIELD
 from enbloc.storage.decisions import VolumeClaimDecision, VolumeDecision, VolumeRef
 from enbloc.storage.facts import Affinity, PersistentVolume, PersistentVolumeClaim
 from enbloc.wire import storage_codec as codec
