@@ -63,3 +63,8 @@ class Toleration:
 def tolerated(tolerations: tuple[Toleration, ...], taint: Taint) -> bool:
     """Whether any of a pod's tolerations covers `taint`."""
     return any(toleration.tolerates(taint) for toleration in tolerations)
+
+
+def repels(tolerations: tuple[Toleration, ...], taint: Taint) -> bool:
+    """Whether `taint` keeps pods off and none of a pod's tolerations covers it."""
+    return taint.effect is not Effect.PREFER_NO_SCHEDULE and not tolerated(tolerations, taint)

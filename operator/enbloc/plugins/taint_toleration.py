@@ -3,6 +3,7 @@
 """TaintToleration: keep pods off taints they do not tolerate, prefer nodes without soft ones."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from enbloc.framework.decide import Scores
@@ -13,9 +14,7 @@ from enbloc.framework.normalizing import default_normalize_reversed
 from enbloc.framework.reads import Reads
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
-from enbloc.model.taints import Effect, Taint, tolerated
-
-_HARD = (Effect.NO_SCHEDULE, Effect.NO_EXECUTE)
+from enbloc.model.taints import Effect, Taint, repels, tolerated
 
 
 @dataclass(frozen=True)
@@ -38,12 +37,7 @@ class TaintToleration:
 
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
         """False where any NoSchedule or NoExecute taint is not tolerated."""
-        tolerations = pod.spec.tolerations
-
-        def untolerated(taint: Taint) -> bool:
-            return taint.effect in _HARD and not tolerated(tolerations, taint)
-
-        return ~nodes.taints_where(untolerated)
+        return ~nodes.taints_where(partial(repels, pod.spec.tolerations))
 
     def score(self, pod: Pod, nodes: Nodes) -> Scores:
         """How many PreferNoSchedule taints are not tolerated; fewer is better."""

@@ -18,7 +18,7 @@ from enbloc.model.node import Node
 from enbloc.model.pods import Pod, PodSpec
 from enbloc.model.quantity import render
 from enbloc.model.resources import PODS
-from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator, tolerated
+from enbloc.model.taints import Taint, Toleration, TolerationOperator, repels
 from enbloc.model.text import several
 from enbloc.simulation.clones import equipment, node_like, pod_like
 from enbloc.simulation.cluster import SimulatedCluster
@@ -283,9 +283,9 @@ def more_tolerations(asked: GroupToStart) -> Iterator[Change]:
     for node in asked.cluster.nodes.values():
         free = asked.free(node)
         for taint in node.taints:
-            if taint.effect is Effect.PREFER_NO_SCHEDULE or _OF_KUBERNETES.fullmatch(taint.key):
+            if _OF_KUBERNETES.fullmatch(taint.key):
                 continue
-            if not all(tolerated(spec.tolerations, taint) for spec in asked.specs):
+            if any(repels(spec.tolerations, taint) for spec in asked.specs):
                 roomy[taint] += any(asked.within(spec, free) for spec in asked.specs)
     for taint, _ in roomy.most_common():
         text, spec = f"a toleration of {_taint(taint)}", partial(_tolerating, taint)
@@ -481,10 +481,7 @@ def _may_use(spec: PodSpec, node: Node) -> bool:
     return (
         not node.unschedulable
         and set(node.labels).issuperset(spec.node_selector)
-        and all(
-            taint.effect is Effect.PREFER_NO_SCHEDULE or tolerated(spec.tolerations, taint)
-            for taint in node.taints
-        )
+        and not any(repels(spec.tolerations, taint) for taint in node.taints)
     )
 
 

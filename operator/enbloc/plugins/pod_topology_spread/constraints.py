@@ -5,6 +5,7 @@
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Final, Generic, Self, TypeVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from enbloc.model.pods import Pod
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector, SpreadConstraint
 from enbloc.model.snapshot import Snapshot
-from enbloc.model.taints import Effect, Taint, tolerated
+from enbloc.model.taints import repels
 from enbloc.model.workloads import Workloads
 
 ZONE: Final = "topology.kubernetes.io/zone"
@@ -28,7 +29,6 @@ SYSTEM_DEFAULTS: Final = (
     SpreadConstraint(HOSTNAME, max_skew=3, hard=False),
     SpreadConstraint(ZONE, max_skew=5, hard=False),
 )
-_HARD_EFFECTS: Final = (Effect.NO_SCHEDULE, Effect.NO_EXECUTE)
 
 Rows = npt.NDArray[np.int32]
 
@@ -83,12 +83,8 @@ def counted(constraint: SpreadConstraint, pod: Pod, nodes: Nodes) -> Mask:
     if constraint.honour_affinity:
         mask &= selected(pod.spec, nodes)
     if constraint.honour_taints:
-        mask &= ~nodes.taints_where(lambda taint: _repels(pod, taint))
+        mask &= ~nodes.taints_where(partial(repels, pod.spec.tolerations))
     return mask
-
-
-def _repels(pod: Pod, taint: Taint) -> bool:
-    return taint.effect in _HARD_EFFECTS and not tolerated(pod.spec.tolerations, taint)
 
 
 def rows_of(constraint: SpreadConstraint, namespace: str, placed: PlacedPods) -> Rows:
