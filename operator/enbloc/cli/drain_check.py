@@ -4,15 +4,14 @@
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from enbloc.cli.entry import BAD_USAGE, OK
 from enbloc.cli.failures import say_each
-from enbloc.cli.flags import cluster_flags, config_flag, dump_file_flag, output_flag
-from enbloc.cli.present import Access, present
+from enbloc.cli.flags import output_flag
+from enbloc.cli.present import Access, access_flags, present
 from enbloc.cli.tables import print_table, say
 from enbloc.model.text import several
 
@@ -29,18 +28,8 @@ _MOST_NODES: Final = 5
 @click.command(short_help="Check which groups would stay whole if these nodes were drained.")
 @click.argument("nodes", metavar="NODE...", nargs=-1, required=True)
 @output_flag
-@config_flag
-@dump_file_flag
-@cluster_flags
-def drain_check(
-    *,
-    nodes: tuple[str, ...],
-    output: str,
-    configs: tuple[Path, ...],
-    dump: Path | None,
-    kubeconfig: Path | None,
-    context: str | None,
-) -> int:
+@access_flags
+def drain_check(*, nodes: tuple[str, ...], output: str, access: Access) -> int:
     """Check which groups would stay whole if these nodes were drained at once.
 
     It lists the objects that the scheduler lists, and plans as the scheduler would for the members
@@ -51,7 +40,7 @@ def drain_check(
     nodes = tuple(dict.fromkeys(nodes))
     code = NO_ANSWER
     try:
-        found = _found(nodes, Access("drain-check", configs, kubeconfig, context, dump))
+        found = _found(nodes, access)
         _print(nodes, found, output)
         code = OK if all(after.whole for after in found) else NOT_WHOLE
     except* Exception as group:  # noqa: BLE001  # a traceback ends with 1, as a gang that breaks does

@@ -3,22 +3,14 @@
 """`enbloc explain`: say why a group, a pod or a job waits, and which change would start it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
 from enbloc.cli.entry import ERROR, OK
 from enbloc.cli.failures import say_each
-from enbloc.cli.flags import (
-    DOCUMENTS,
-    cluster_flags,
-    config_flag,
-    document_flag,
-    dump_file_flag,
-    namespace_flag,
-)
-from enbloc.cli.present import Access
+from enbloc.cli.flags import DOCUMENTS, document_flag, namespace_flag
+from enbloc.cli.present import Access, access_flags
 from enbloc.cli.queue import row_document
 from enbloc.cli.reported import NamespaceView, Reported, seen
 from enbloc.cli.tables import print_document, say
@@ -42,18 +34,13 @@ _SHORT: Final = {_POD: "po", names.POD_GROUP_KIND: "epg", "StatefulSet": "sts", 
 @click.argument("name", metavar="NAME")
 @namespace_flag
 @document_flag
-@config_flag
-@dump_file_flag
-@cluster_flags
+@access_flags
 def explain(
     *,
     name: str,
     namespace: str | None,
     output: str,
-    configs: tuple[Path, ...],
-    dump: Path | None,
-    kubeconfig: Path | None,
-    context: str | None,
+    access: Access,
 ) -> int:
     """Explain why a group, pod or job is waiting, and what would start it.
 
@@ -67,7 +54,6 @@ def explain(
     Exit code: 0 answered, 1 there is no such object, or the cluster cannot be read, 2 the command
     line, a --config file, the dump or the kubeconfig is invalid.
     """
-    access = Access("explain", configs, kubeconfig, context, dump)
     asked = _Target.read(name)
     try:
         found, chosen = seen(access, namespace)

@@ -2,15 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """`enbloc nodes`: show what is free on nodes of each shape, and who gets it next."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from enbloc.cli.entry import ERROR, OK
 from enbloc.cli.failures import say_each
-from enbloc.cli.flags import DOCUMENTS, cluster_flags, config_flag, document_flag, dump_file_flag
-from enbloc.cli.present import Access, outlook
+from enbloc.cli.flags import DOCUMENTS, document_flag
+from enbloc.cli.present import Access, access_flags, outlook
 from enbloc.cli.tables import print_document, print_table, say
 from enbloc.model import names
 from enbloc.model.quantity import render
@@ -28,17 +27,8 @@ _HEADERS: Final = (
 
 @click.command(short_help="Show free capacity by node shape, and the groups that get it next.")
 @document_flag
-@config_flag
-@dump_file_flag
-@cluster_flags
-def nodes(
-    *,
-    output: str,
-    configs: tuple[Path, ...],
-    dump: Path | None,
-    kubeconfig: Path | None,
-    context: str | None,
-) -> int:
+@access_flags
+def nodes(*, output: str, access: Access) -> int:
     """Show free capacity by node shape, and the groups that get it next.
 
     Nodes of one shape offer the same resources and have the same taints. CPU, MEMORY and GPUS
@@ -52,7 +42,7 @@ def nodes(
     dump or the kubeconfig is invalid.
     """
     try:
-        found, _ = outlook(Access("nodes", configs, kubeconfig, context, dump))
+        found, _ = outlook(access)
     except ExceptionGroup as group:  # an error for each resource that cannot be listed
         say_each(group)
         return ERROR

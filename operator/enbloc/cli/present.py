@@ -7,11 +7,15 @@ import time
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import click
 
 from enbloc.cli.dumps import present_of
 from enbloc.cli.files import sources
+from enbloc.cli.flags import all_of, cluster_flags, config_flag, dump_file_flag
 from enbloc.cli.running import run, uncollected
 from enbloc.cli.tables import say, warn
 from enbloc.errors import ConfigError, UsageError
@@ -103,6 +107,24 @@ class Access:
         new = [line for line in dict.fromkeys(lines) if line not in self.said]
         self.said.update(new)
         return new
+
+
+def access_flags(command: Callable[..., int]) -> Callable[..., int]:
+    """`--config`, `--dump`, `--kubeconfig` and `--context`, which the command gets as `access`."""
+
+    @wraps(command)
+    def reaching(
+        *,
+        configs: tuple[Path, ...],
+        dump: Path | None,
+        kubeconfig: Path | None,
+        context: str | None,
+        **others: Any,
+    ) -> int:
+        name = click.get_current_context().command.name or ""
+        return command(access=Access(name, configs, kubeconfig, context, dump), **others)
+
+    return all_of((config_flag, dump_file_flag, cluster_flags), reaching)
 
 
 def present(

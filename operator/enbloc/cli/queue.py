@@ -5,22 +5,14 @@
 import asyncio
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
 from enbloc.cli.entry import ERROR, OK
 from enbloc.cli.failures import lines, say_each, transient
-from enbloc.cli.flags import (
-    DOCUMENTS,
-    cluster_flags,
-    config_flag,
-    document_flag,
-    dump_file_flag,
-    namespace_flags,
-)
-from enbloc.cli.present import Access
+from enbloc.cli.flags import DOCUMENTS, document_flag, namespace_flags
+from enbloc.cli.present import Access, access_flags
 from enbloc.cli.reported import NamespaceView, Reported, seen
 from enbloc.cli.tables import print_document, print_table, say
 from enbloc.errors import UsageError
@@ -47,20 +39,15 @@ PERIOD: Final = 10.0
 )
 @click.option("-w", "--watch", is_flag=True, help="Print the list again whenever it changes.")
 @document_flag
-@config_flag
-@dump_file_flag
-@cluster_flags
-def queue(  # noqa: PLR0913  # each is a flag
+@access_flags
+def queue(
     *,
     namespace: str | None,
     all_namespaces: bool,
     start: bool,
     watch: bool,
     output: str,
-    configs: tuple[Path, ...],
-    dump: Path | None,
-    kubeconfig: Path | None,
-    context: str | None,
+    access: Access,
 ) -> int:
     """List the groups and pods that wait for nodes, in scheduling order.
 
@@ -76,11 +63,10 @@ def queue(  # noqa: PLR0913  # each is a flag
     Exit code: 0 listed, 1 the cluster cannot be read, 2 the command line, a --config file, the
     dump or the kubeconfig is invalid.
     """
-    access = Access("queue", configs, kubeconfig, context, dump)
     asked = _Flags(namespace, all_namespaces, start, output)
     if watch and output in DOCUMENTS:
         raise UsageError(f"--watch prints tables; leave out --output={output}")
-    if watch and dump is not None:
+    if watch and access.dump is not None:
         raise UsageError("--watch: a dump does not change; leave out --watch")
     shown: object = None
     failed: list[str] = []

@@ -13,16 +13,8 @@ import click
 
 from enbloc.cli.entry import BAD_USAGE, OK
 from enbloc.cli.failures import say_each
-from enbloc.cli.flags import (
-    DOCUMENTS,
-    Number,
-    cluster_flags,
-    config_flag,
-    document_flag,
-    dump_file_flag,
-    namespace_flag,
-)
-from enbloc.cli.present import Access, present
+from enbloc.cli.flags import DOCUMENTS, Number, document_flag, namespace_flag
+from enbloc.cli.present import Access, access_flags, present
 from enbloc.cli.queue import row_document
 from enbloc.cli.tables import print_document, say
 from enbloc.errors import UsageError
@@ -68,10 +60,8 @@ _MOST_NODES: Final = 10_000
 )
 @namespace_flag
 @document_flag
-@config_flag
-@dump_file_flag
-@cluster_flags
-def what_if(  # noqa: PLR0913  # each is a flag
+@access_flags
+def what_if(
     *,
     files: tuple[str, ...],
     without: tuple[str, ...],
@@ -80,10 +70,7 @@ def what_if(  # noqa: PLR0913  # each is a flag
     scales: tuple[str, ...],
     namespace: str | None,
     output: str,
-    configs: tuple[Path, ...],
-    dump: Path | None,
-    kubeconfig: Path | None,
-    context: str | None,
+    access: Access,
 ) -> int:
     """Simulate what happens if objects are created, nodes removed or added, or groups scaled.
 
@@ -107,7 +94,6 @@ def what_if(  # noqa: PLR0913  # each is a flag
     code = NO_ANSWER
     try:
         asked = _asked(files, without, add_nodes, like, scales)
-        access = Access("what-if", configs, kubeconfig, context, dump)
         code = _answer(asked, namespace, output, access)
     except* Exception as group:  # noqa: BLE001  # a traceback ends with 1, as an answer that is no does
         say_each(group)
