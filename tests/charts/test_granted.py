@@ -24,7 +24,7 @@ from enbloc.client.permissions import (
 )
 from enbloc.doctor.permissions import wanted
 from enbloc.model import names
-from tests.charts.test_rendered import CI, hooked, render
+from tests.charts.rendering import CI, hooked, render
 
 pytestmark = pytest.mark.controlplane
 RELEASE, NAMESPACE = "gangs", "batch-system"

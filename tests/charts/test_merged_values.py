@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from enbloc.config import Source, configure
-from tests.charts.test_rendered import by_key, render
+from tests.charts.rendering import by_key, render
 
 pytestmark = pytest.mark.controlplane
 

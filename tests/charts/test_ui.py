@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.charts.test_rendered import by_key, render
+from tests.charts.rendering import by_key, render
 
 pytestmark = pytest.mark.controlplane
 NAME = "enbloc-ui"
