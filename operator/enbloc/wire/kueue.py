@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kueue: how many pods it admits together, from their annotations.
 
-Source: Kueue v0.20 pkg/controller/jobs/pod/constants/constants.go.
+Source: kueue v0.20 pkg/controller/jobs/pod/constants/constants.go.
 """
 
 from typing import Final
