@@ -192,6 +192,23 @@ def test_a_slice_that_goes_lets_a_gang_be_tried_again(
     assert given(world) == {"m": ["n1/0"]}
 
 
+def test_a_device_that_would_let_another_member_give_way_wakes_the_gang() -> None:
+    """Semantics §6.2: the member that fits nowhere has no claims, and lacks CPU where it may be."""
+    world = cluster(device_class(), slice_of("n1", device("0")), asks("c", exactly(), "first"))
+    for name in ("n1", "n2"):
+        world.node(name, cpu=1, labels=(("host", name),))
+    world.group("g", 2)
+    member(world, "first", "g", "c")
+    world.pod("second", "g", spec=spec(cpu=1, node_selector=(("host", "n1"),)))
+    world.settle()
+    assert given(world) == {}
+
+    world.tell(FactSeen(slice_of("n2", device("0"))))
+    world.settle(seconds=60)
+
+    assert given(world) == {"first": ["n2/0"]}
+
+
 def test_a_class_that_goes_lets_a_gang_be_tried_again() -> None:
     """The newest class that names an extended resource serves it."""
     newer = device_class("newer", "false", extendedResourceName="example.com/gpu")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cycle: one group, one snapshot and one profile make one plan; pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -327,6 +327,23 @@ def _post_filtered(plan: Plan, facts: GroupFacts, snapshot: Snapshot, profile: P
     return replace(plan, message=" ".join(filter(None, (plan.message, *said))), settled=settled)
 
 
+def _rejectors(
+    facts: GroupFacts, outcome: Outcome, diagnoses: Iterable[Diagnosis], profile: Profile
+) -> frozenset[str]:
+    """Return the plugins whose events may help a group.
+
+    A member that found a node may have left it to another, were it not for its claims.
+    """
+    found = outcome.also_rejected_by.union(*(each.plugins for each in diagnoses))
+    several = len(facts.pending) > 1
+    return found | profile.reads_claims if several and _claims(facts) else found
+
+
+def _claims(facts: GroupFacts) -> bool:
+    """Whether any pending member has claims, for volumes or devices."""
+    return any(pod.spec.holds for pod in facts.pending)
+
+
 def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, trial: Trial, tried: Trial) -> Plan:
     nodes = trial.snapshot.nodes
     first = next(iter(outcome.diagnoses), Diagnosis(nodes=len(nodes)))
@@ -342,7 +359,7 @@ def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, trial: Trial, tried
             PlanResult.UNSCHEDULABLE,
             diagnosis=first,
             message=" ".join(filter(None, (f"{outcome.lacks}." if outcome.lacks else "", text))),
-            rejectors=outcome.also_rejected_by.union(*(each.plugins for each in diagnoses)),
+            rejectors=_rejectors(facts, outcome, diagnoses, trial.profile),
             pending=frozenset[str]().union(*(each.pending for each in diagnoses)),
             search=outcome.search,
             steps=outcome.steps,
