@@ -300,3 +300,18 @@ def test_a_gang_that_waits_is_placed_at_once_and_nobody_else_is_tried(case: Case
     world.settle()
     assert len(world.where("g")) == 2
     assert not case.exact or world.attempts("bystander") == before
+
+
+def test_a_node_that_another_member_could_go_to_wakes_the_gang() -> None:
+    """Semantics §6.2: it would leave its node to the one that lacks CPU."""
+    w = World()
+    w.node("n1", cpu=2, labels=(("zone", "a"),))
+    w.node("n2", cpu=1, labels=(("zone", "b"),))
+    w.group("g", 2, timeout=60)
+    w.member("g-0", "g", spec=spec(cpu=1, node_selector=(("zone", "a"),)))
+    w.member("g-1", "g", spec=spec(cpu=2))
+    w.settle()
+    assert not w.where()
+    w.node("n2", cpu=1, labels=(("zone", "a"),))
+    w.settle()
+    assert w.where() == {"g-0": "n2", "g-1": "n1"}

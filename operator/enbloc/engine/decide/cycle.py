@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from enbloc.engine.decide.assign import MOST_HOSTS_SEARCHED, place_floor, place_group
-from enbloc.engine.decide.explain import kinds_of, misfits, unplaced
+from enbloc.engine.decide.explain import MOST_KINDS, Kind, kinds_of, misfits, unplaced
 from enbloc.engine.plan import GANG_PLUGIN, Assignment, Plan, PlanResult, Refutation
 from enbloc.engine.state import GroupAmount, ReservedAmounts, beyond
 from enbloc.engine.topology import (
@@ -328,15 +328,23 @@ def _post_filtered(plan: Plan, facts: GroupFacts, snapshot: Snapshot, profile: P
 
 
 def _rejectors(
-    facts: GroupFacts, outcome: Outcome, diagnoses: Iterable[Diagnosis], profile: Profile
+    facts: GroupFacts,
+    outcome: Outcome,
+    diagnoses: Iterable[Diagnosis],
+    kinds: Sequence[Kind],
+    trial: Trial,
 ) -> frozenset[str]:
     """Return the plugins whose events may help a group.
 
-    A member that found a node may have left it to another, were it not for its claims.
+    A member that found a node might leave it to another one if it found more nodes; of members that
+    were not tried, it is not known what they lack.
     """
     found = outcome.also_rejected_by.union(*(each.plugins for each in diagnoses))
-    several = len(facts.pending) > 1
-    return found | profile.reads_claims if several and _claims(facts) else found
+    if len(facts.pending) > 1 and _claims(facts):
+        found |= trial.profile.reads_claims
+    for kind in kinds[:MOST_KINDS] if len(kinds) > 1 else ():
+        found |= trial.ranking(kind[0]).diagnosis(trial.nodes).plugins
+    return found
 
 
 def _claims(facts: GroupFacts) -> bool:
@@ -359,7 +367,7 @@ def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, trial: Trial, tried
             PlanResult.UNSCHEDULABLE,
             diagnosis=first,
             message=" ".join(filter(None, (f"{outcome.lacks}." if outcome.lacks else "", text))),
-            rejectors=_rejectors(facts, outcome, diagnoses, trial.profile),
+            rejectors=_rejectors(facts, outcome, diagnoses, kinds, trial),
             pending=frozenset[str]().union(*(each.pending for each in diagnoses)),
             search=outcome.search,
             steps=outcome.steps,

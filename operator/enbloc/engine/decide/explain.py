@@ -14,7 +14,7 @@ from enbloc.model.pods import Pod, PodKey, PodSpec
 from enbloc.model.text import several
 
 #: The most kinds of members that are checked for a node, and the most members asked why none fits.
-_MOST_KINDS: Final = 16
+MOST_KINDS: Final = 16
 #: The most kinds that a message names, and the most members of each.
 _MOST_NAMED: Final = 3
 
@@ -75,11 +75,11 @@ def misfits(kinds: Sequence[Kind], outcome: Outcome, trial: Trial) -> Misfits:
     placed = {pod.key for pod, _ in outcome.needed}
     left = [kind for kind in kinds if placed.isdisjoint(pod.key for pod in kind)]
     found: list[Misfit] = []
-    everyone = len(left) <= _MOST_KINDS
-    for kind in left[:_MOST_KINDS]:
+    everyone = len(left) <= MOST_KINDS
+    for kind in left[:MOST_KINDS]:
         if trial.ranking(kind[0]).mask.any():
             continue
-        told, rest = _told(kind, trial, _MOST_KINDS - len(found))
+        told, rest = _told(kind, trial, MOST_KINDS - len(found))
         alike = len({diagnosis for _, diagnosis in told}) == 1
         if alike and len(kinds) == 1:
             return NO_MISFITS
