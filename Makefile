@@ -152,7 +152,7 @@ bench: $(DEV)  ## all benchmarks, and a table of what is aimed at (an hour; ARGS
 bench-check: $(DEV)  ## the benchmarks of the engine alone, held to benchmarks/budgets.yaml
 	$(BIN)/python -m benchmarks --check --cheap $(ARGS)
 
-faults: $(DEV)  ## plant one fault after the other in the engine, and see what the tests notice (a quarter of an hour)
+faults: $(DEV)  ## plant one fault after the other in the engine, and see what the tests notice (ten minutes)
 	$(BIN)/python hack/planted_faults.py $(ARGS)
 
 sync: $(DEV)  ## render the copies of crds/ and roles in manifests/ and helm/
