@@ -80,9 +80,20 @@ def test_when_nothing_tells_or_it_takes_too_long_no_start_is_told() -> None:
     assert limited.with_starts().starts
 
 
-def test_a_view_that_nobody_wants_any_more_is_given_up() -> None:
+def test_a_view_that_reaches_the_time_limit_shows_what_was_decided_and_says_so() -> None:
+    gangs = [gang(f"train-{at}", 1, cpu=1 + at) for at in range(9)]
+    ends = running("old", 1, "node-0", limit=60.0)
+    found = view_of(present(nodes(1), ends, *gangs), 1, lambda: False)
+    rows = lines(page(found))[1:]
+    assert len(rows) == len(gangs)
+    assert rows[-1][0] == "–"
+    assert rows[-1][8] == "–"
+    assert rows[-1][9].startswith("Pending: the simulation reached its time limit before its turn")
+    said = "It is not complete: the simulation reached its time limit"
+    assert said in page(found).one("p", id="state").text
+    assert said not in page(view(nodes(1), *gangs)).one("p", id="state").text
     with pytest.raises(GivenUpError):
-        view_of(present(nodes(1), gang("waits", 1)), 1, lambda: False)
+        found.with_starts()
 
 
 def test_a_name_leads_to_the_group_and_the_explanation_is_loaded_when_asked_for() -> None:

@@ -87,4 +87,5 @@ def view(*events: Iterable[Event], number: int = 1) -> View:
 
 def status(of: View, problem: str = "") -> Status:
     """Four seconds later."""
-    return Status(of.number, of.present.now, of.present.now + 4.0, problem)
+    now = of.present.now
+    return Status(of.number, now, now + 4.0, problem, of.outlook.complete)

@@ -37,6 +37,8 @@ _NAMESPACE: Final = "default"
 #: The longest part of a configuration error that is printed (characters).
 _LONGEST: Final = 200
 _DEFAULTS: Final = "assuming the defaults: pass --config FILE"
+#: The time limit for deciding what waits; then the answer is what was decided by then (seconds).
+BASE_SECONDS: Final = 60.0
 #: The time limit for the slow answers: which change would help, and who starts when (seconds).
 SECONDS: Final = 20.0
 
@@ -254,6 +256,8 @@ async def of_cluster(client: "Client") -> "tuple[Sequence[Source], str]":
 def outlook(access: Access) -> "tuple[Outlook, str]":
     """What the scheduler would decide for waiting groups and pods, and the context's namespace.
 
+    Prints a note if the simulation reaches its time limit.
+
     Raises:
         ExceptionGroup: an APIError for each resource that cannot be listed.
         EnblocError: the configuration or the kubeconfig cannot be used.
@@ -263,7 +267,14 @@ def outlook(access: Access) -> "tuple[Outlook, str]":
         from enbloc.process import copies  # noqa: PLC0415  # not for `--help`
         from enbloc.simulation import Outlook  # noqa: PLC0415
 
-        until = time.monotonic() + SECONDS
+        until, end = (time.monotonic() + each for each in (SECONDS, BASE_SECONDS))
         in_copy = copies.in_copy if copies.AVAILABLE else None
         with access.answering():
-            return Outlook(found, in_copy, lambda: time.monotonic() < until), namespace
+            said = Outlook(
+                found,
+                in_copy,
+                go_on=lambda: time.monotonic() < until,
+                timely=lambda: time.monotonic() < end,
+            )
+        access.note([said.cut] if said.cut else [])
+        return said, namespace

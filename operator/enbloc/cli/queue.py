@@ -60,6 +60,9 @@ def queue(
     means unknown. Those that were not tried, because members or a PodGroup are missing, come last
     and have no PLACE.
 
+    The simulation ends after 60 seconds. If it was not done by then, a note on stderr says how many
+    were not tried: they come last as well, and START is "-" for all that do not start now.
+
     Exit code: 0 listed, 1 the cluster cannot be read, 2 the command line, a --config file, the
     dump or the kubeconfig is invalid.
     """
@@ -97,7 +100,8 @@ def _show(asked: "_Flags", found: "Outlook | NamespaceView", default: str, shown
     """Print the queue unless it is already shown; returns what is shown then."""
     rows = _reported(found) if isinstance(found, NamespaceView) else _rows(asked, found, default)
     if asked.output in DOCUMENTS:
-        print_document(_document(rows, found.now), asked.output)
+        complete = not isinstance(found, NamespaceView) and found.complete
+        print_document(_document(rows, found.now, complete=complete), asked.output)
         return None
     table = _table(asked, rows, found.now)
     now = [{**line, "WAITING": ""} for line in table]  # WAITING grows with every reading
@@ -193,12 +197,13 @@ def _cut(asked: _Flags, text: str) -> str:
     return text if asked.output == "wide" else clipped(text, _WIDTH)
 
 
-def _document(rows: Sequence[_Row], now: float) -> Any:
+def _document(rows: Sequence[_Row], now: float, *, complete: bool) -> Any:
     """The answer, for programs."""
     return {
         "apiVersion": names.CLI_API_VERSION,
         "kind": "Queue",
         "time": time_text(now),
+        "complete": complete,
         "items": [
             {
                 "place": row.place,

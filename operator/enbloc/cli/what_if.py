@@ -3,6 +3,7 @@
 """`enbloc what-if`: say what a change of manifests, nodes or groups would do; writes nothing."""
 
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,7 +18,7 @@ from enbloc.cli.flags import DOCUMENTS, Number, document_flag, namespace_flag
 from enbloc.cli.present import Access, access_flags, present
 from enbloc.cli.queue import row_document
 from enbloc.cli.tables import print_document, say
-from enbloc.errors import UsageError
+from enbloc.errors import EnblocError, UsageError
 from enbloc.model import names
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 #: Exit code: the answer is no. As with diff, "no" differs from no answer.
 NOT_SO: Final = 1
 NO_ANSWER: Final = BAD_USAGE
+#: The time limit for the answer (seconds).
+SECONDS: Final = 120.0
 
 #: What `enbloc.what_if.MOST_NODES` is, whose import is too slow for each command's start.
 _MOST_NODES: Final = 10_000
@@ -89,7 +92,8 @@ def what_if(
     where it matters.
 
     Exit code: 0 everything in question would start or, if only nodes change, no group or pod is
-    worse off; 1 otherwise; 2 the answer is not known.
+    worse off; 1 otherwise; 2 the answer is not known, for example because it would take longer than
+    120 seconds.
     """
     code = NO_ANSWER
     try:
@@ -179,7 +183,11 @@ def _scale(given: str) -> tuple[str, int]:
 
 
 def _answer(asked: "WhatIfRequest", namespace: str | None, output: str, access: Access) -> int:
-    """Print the answer; returns the exit code."""
+    """Print the answer; returns the exit code.
+
+    Raises:
+        EnblocError: the simulation reached its time limit, or there is another reason.
+    """
     admissions: list[Admission] = []
 
     async def also(client: "Client") -> None:
@@ -189,13 +197,20 @@ def _answer(asked: "WhatIfRequest", namespace: str | None, output: str, access: 
             admissions.append(await read_admission(client))
 
     found, default = present(access, also)
-    from enbloc.simulation import answer  # noqa: PLC0415  # not for `--help`
+    from enbloc.simulation import GivenUpError, answer  # noqa: PLC0415  # not for `--help`
     from enbloc.what_if import report, text  # noqa: PLC0415  # as above
 
     asked = replace(asked, namespace=namespace or default, only=namespace is not None)
     admission = next(iter(admissions), None) if access.dump is None else _admission(found)
-    with access.answering():
-        said = report(found, asked, admission, partial(answer, found))
+    end = time.monotonic() + SECONDS
+    timely = partial(answer, found, go_on=lambda: time.monotonic() < end)
+    try:
+        with access.answering():
+            said = report(found, asked, admission, timely)
+    except GivenUpError as error:
+        raise EnblocError(
+            f"there is no answer: the simulation reached its time limit of {SECONDS:g} s"
+        ) from error
     if output in DOCUMENTS:
         print_document(_document(said), output)
         return OK if said.answer.starts else NOT_SO

@@ -203,7 +203,7 @@ class SimulatedCluster:
 
         Args:
             seconds: simulated, from now on.
-            done: called after each step; true ends the simulation early.
+            done: called after each step but the last; true ends the simulation early.
 
         Raises:
             GivenUpError: there was no time left.
@@ -217,10 +217,8 @@ class SimulatedCluster:
                 raise GivenUpError
             for effect in self._engine.step(self.now):
                 self._carry_out(effect)
-            if done():
-                break
             wakeup = self._engine.wakeup()
-            if wakeup is None or wakeup > end:
+            if wakeup is None or wakeup > end or done():
                 break
             self.now = max(self.now, wakeup)
         return self

@@ -20,7 +20,7 @@ from enbloc.simulation.estimates import Start, estimates
 from enbloc.simulation.explanation import Explanation, explain
 from enbloc.simulation.node_shapes import NodeShape, shapes
 from enbloc.simulation.remedies import TryResult, outcome
-from enbloc.simulation.waiting import Waiting, group_of, members_waiting, of_node, queue
+from enbloc.simulation.waiting import CUT, Waiting, group_of, members_waiting, of_node, queue
 from enbloc.simulation.what_if import WhatIfAnswer, WhatIfQuestion, answer
 from enbloc.storage.facts import VolumeAttachment
 
@@ -48,18 +48,17 @@ class Outlook:
         in_copy: runs each try of a change in a copy of the process; None = build the cluster anew
             for each try, which takes as long as this constructor.
         go_on: whether there is time left for more than what waits and why.
-        wanted: whether anybody still wants the result; called until what waits is known.
+        timely: whether there is time left to find out what waits and why; once false, the rows are
+            what was found by then.
 
     Attributes:
         rows: the waiting groups and pods, in the order in which they are decided.
+        complete: whether the simulation ended; else rows may be untried, and nothing is concluded.
         pods: all pods, before the simulation.
         groups: all PodGroups, by key.
         nodes: all nodes.
         schedulers: the schedulerNames that enbloc serves.
         now: server time, seconds since the epoch.
-
-    Raises:
-        GivenUpError: nobody wants the result any more.
     """
 
     def __init__(
@@ -67,20 +66,37 @@ class Outlook:
         present: PresentState,
         in_copy: InCopy | None = None,
         go_on: GoOn = lambda: True,
-        wanted: GoOn = lambda: True,
+        timely: GoOn = lambda: True,
     ) -> None:
         self._present = present
         self._go_on = go_on
         self._in_copy = in_copy
-        cluster = SimulatedCluster(present, wanted)
+        cluster = SimulatedCluster(present)
         self.schedulers = tuple(present.profiles)
         self.now = present.now
         self.pods = tuple(cluster.pods.values())
         self.groups = dict(cluster.groups)
         self.nodes = tuple(cluster.nodes.values())
         waiting = members_waiting(self.pods, self.schedulers)
-        self._settled = cluster.settle()
-        self.rows = tuple(queue(self._settled, waiting))
+        self.complete = True
+
+        def late() -> bool:
+            self.complete = timely()
+            return not self.complete
+
+        self._settled = cluster.settle(done=late)
+        self.rows = tuple(queue(self._settled, waiting, complete=self.complete))
+
+    @property
+    def cut(self) -> str:
+        """What is missing because the time limit was reached; "" = nothing."""
+        if self.complete:
+            return ""
+        untried = sum(row.message == CUT for row in self.rows)
+        return (
+            f"the simulation reached its time limit; {untried} of {len(self.rows)} waiting groups "
+            "and pods were not tried, and more may start than are shown"
+        )
 
     def within(self, go_on: GoOn) -> "Outlook":
         """The same outlook, which tries no more changes once `go_on` is false."""
@@ -93,7 +109,9 @@ class Outlook:
         waiting = [
             row.key for row in self.rows if not row.starts and row.reason is not Reason.INFEASIBLE
         ]
-        if not waiting or not any(pod.deleting or pod.limit or pod.expected for pod in self.pods):
+        if not (waiting and self.complete):
+            return {}
+        if not any(pod.deleting or pod.limit or pod.expected for pod in self.pods):
             return {}
 
         def work(cluster: SimulatedCluster) -> Mapping[GroupKey, Start]:
@@ -117,6 +135,7 @@ class Outlook:
             return SimulatedCluster(empty).settle()
 
         def now(events: Sequence[Event]) -> TryResult:
+            self._conclude()
             return self._tried(self._present, self._settled, lambda it: _after(it, events, row.key))
 
         def later(events: Sequence[Event]) -> TryResult:
@@ -132,7 +151,17 @@ class Outlook:
         Raises:
             GivenUpError: there was no time left.
         """
+        self._conclude()
         return answer(self._present, question, self._settled, self._go_on)
+
+    def _conclude(self) -> None:
+        """Check that a difference from the simulation is due to a change.
+
+        Raises:
+            GivenUpError: it may be due to where the simulation was cut.
+        """
+        if not self.complete:
+            raise GivenUpError
 
     def _tried(
         self,

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from enbloc.engine.state import solo_key
 from enbloc.model.groups import GroupKey
@@ -16,6 +17,8 @@ from enbloc.simulation.cluster import SimulatedCluster
 
 #: Members of one group that have no node yet, the oldest first.
 Members = tuple[Pod, ...]
+#: Why those wait that a simulation did not try by its time limit.
+CUT: Final = "the simulation reached its time limit before its turn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +83,18 @@ def members_waiting(
     return {key: tuple(sorted(each, key=lambda pod: pod.seniority)) for key, each in found.items()}
 
 
-def queue(settled: SimulatedCluster, waiting: Mapping[GroupKey, Members]) -> Sequence[Waiting]:
+def queue(
+    settled: SimulatedCluster, waiting: Mapping[GroupKey, Members], *, complete: bool = True
+) -> Sequence[Waiting]:
     """The waiting groups and pods with their outcome, in the order in which they are decided.
 
-    Those that the scheduler does not try, because they lack members, come last.
+    Those that the scheduler does not try, because they lack members, come last; so do those whose
+    turn did not come within the time limit.
 
     Args:
         settled: the settled cluster.
         waiting: the members that had no node before.
+        complete: whether the simulation ended before its time limit.
     """
     turns = {key: turn for turn, key in enumerate(settled.told.decided)}
     live: dict[GroupKey, list[Pod]] = {}
@@ -95,7 +102,10 @@ def queue(settled: SimulatedCluster, waiting: Mapping[GroupKey, Members]) -> Seq
         key = pod.group  # a pod without a group is alone in its implied one
         if key is not None and key in waiting and pod.live:
             live.setdefault(key, []).append(pod)
-    found = [_outcome(settled, key, pods, live.get(key, ())) for key, pods in waiting.items()]
+    found = [
+        _outcome(settled, key, pods, live.get(key, ()), complete=complete)
+        for key, pods in waiting.items()
+    ]
     return sorted(found, key=lambda each: (turns.get(each.key, math.inf), each.since, each.key))
 
 
@@ -109,12 +119,19 @@ def victims_of(
 
 
 def _outcome(
-    settled: SimulatedCluster, key: GroupKey, pods: Members, live: Collection[Pod]
+    settled: SimulatedCluster,
+    key: GroupKey,
+    pods: Members,
+    live: Collection[Pod],
+    *,
+    complete: bool,
 ) -> Waiting:
     told, group = settled.told, settled.groups.get(key)
     status = told.statuses.get(key)
     placed = {pod.key: told.bound[pod.uid] for pod in pods if pod.uid in told.bound}
     reason, message = _why(settled, key, pods)
+    if not complete and reason is Reason.PENDING and not any(pod.gates for pod in pods):
+        message = CUT
     priority = status.priority if status is not None else None
     own = {pod.owner_key for pod in pods}
     waiting = {pod.uid for pod in pods}

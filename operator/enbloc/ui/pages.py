@@ -24,6 +24,9 @@ ICON: Final = "/static/enbloc.svg"
 OWNER: Final = 100
 MESSAGE: Final = 4000
 _PROBLEM: Final = 500
+_PARTIAL: Final = (
+    " It is not complete: the simulation reached its time limit, and more may start than is shown."
+)
 #: The address from which the script learns of a new state.
 EVENTS: Final = "/events"
 
@@ -37,12 +40,14 @@ class Status:
         time: of the cluster's state in the view, server seconds.
         now: when the page is made, server seconds.
         problem: why the cluster cannot be read or the view not be updated; "" = no problem.
+        complete: whether the simulation ended before its time limit.
     """
 
     number: int
     time: float
     now: float
     problem: str = ""
+    complete: bool = True
 
 
 def path(*segments: str) -> str:
@@ -103,7 +108,8 @@ def _state(status: Status | None) -> Markup | None:
     told = element("span", f"State of {time_text(status.time)}, {age} ago.")
     problem = clipped(status.problem, _PROBLEM)
     wrong = element("strong", f" It may be outdated: {problem}") if problem else None
-    return element("p", told, wrong, id="state", class_="state", data_live=True)
+    partial = None if status.complete else element("strong", _PARTIAL)
+    return element("p", told, partial, wrong, id="state", class_="state", data_live=True)
 
 
 def message(title: str, *paragraphs: Child) -> str:

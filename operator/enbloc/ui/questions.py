@@ -25,11 +25,13 @@ class Head:
         number: of the view; each next view has a larger one.
         now: server time of the cluster's state.
         namespaces: those with waiting groups or pods, in the order of the first of each.
+        complete: whether the simulation ended before its time limit.
     """
 
     number: int
     now: float
     namespaces: Sequence[str]
+    complete: bool
 
 
 # ── on facts ─────────────────────────────────────────────────────────────────────────────────
@@ -60,7 +62,7 @@ def made(
 
 def head(view: View) -> Head:
     """The summary of a view."""
-    return Head(view.number, view.present.now, view.namespaces())
+    return Head(view.number, view.present.now, view.namespaces(), view.outlook.complete)
 
 
 def knows(view: View, *, key: GroupKey) -> bool:

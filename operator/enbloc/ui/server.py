@@ -218,7 +218,8 @@ class Site:
     def _status(self, view: Latest, viewer: Viewer) -> Status:
         """The age of a view, and the problem that keeps it from being newer."""
         read_at = self._keeper.read_at(view)
-        return Status(view.head.number, read_at, self._keeper.now(), self._problem(viewer))
+        head, problem = view.head, self._problem(viewer)
+        return Status(head.number, read_at, self._keeper.now(), problem, head.complete)
 
     def _problem(self, viewer: Viewer) -> str:
         """The first problem; in general words for viewers who may not see everything."""

@@ -56,6 +56,8 @@ LEAST_SECONDS: Final = 2.0
 SHARE: Final = 2.0
 #: The longest pause, even without a change, because waits may have expired (seconds).
 MOST_SECONDS: Final = 60.0
+#: The time limit for deciding what waits; then a view shows what was decided by then (seconds).
+VIEW_SECONDS: Final = 30.0
 #: The time limit for estimates of starts; then none are shown (seconds).
 STARTS_SECONDS: Final = 5.0
 #: The time after which an explanation tries no more changes (seconds).
@@ -269,7 +271,7 @@ class Keeper:
             number=number,
             in_copy=in_copy if self._worker.forks else None,
         )
-        worker = await self._worker.branch(work)
+        worker = await self._worker.branch(work, VIEW_SECONDS)
         return Latest(await worker.ask(questions.head), worker)
 
     async def _show_starts(self, view: Latest) -> int:

@@ -130,13 +130,10 @@ def view_of(
     Args:
         present: the cluster.
         number: of the view.
-        go_on: called repeatedly: whether anybody still wants the view.
+        go_on: called repeatedly: whether there is time left; then the outlook is not complete.
         in_copy: how changes are tried, see `Outlook`.
-
-    Raises:
-        GivenUpError: nobody wants the view any more.
     """
-    outlook = Outlook(present, in_copy, wanted=go_on)
+    outlook = Outlook(present, in_copy, timely=go_on)
     rows = [
         Row(place if each.decided else None, each) for place, each in enumerate(outlook.rows, 1)
     ]
