@@ -72,3 +72,19 @@ async def test_a_what_if_question_that_takes_too_long_has_no_answer(
     assert printed.err == (
         "error: there is no answer: the simulation reached its time limit of -1 s\n"
     )
+
+
+async def test_a_drain_that_takes_too_long_to_plan_has_no_answer(
+    desk: Desk, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await crowd(desk)
+    assert await desk.type("drain-check", "n1") == 1
+    capsys.readouterr()
+    monkeypatch.setattr("enbloc.cli.drain_check.SECONDS", OVER)
+    assert await desk.type("drain-check", "n1") == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err == (
+        "error: there is no answer: within the time limit, 0 of at least 1 groups and pods were "
+        "planned\n"
+    )

@@ -3,6 +3,7 @@
 """`enbloc drain-check`: say which groups would stay whole if these nodes were drained."""
 
 import json
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 #: Exit code: at least one group would not be whole. As with diff, "no" differs from no answer.
 NOT_WHOLE: Final = 1
 NO_ANSWER: Final = BAD_USAGE
+#: The time limit for the answer (seconds).
+SECONDS: Final = 120.0
 
 _MOST_NODES: Final = 5
 
@@ -35,7 +38,8 @@ def drain_check(*, nodes: tuple[str, ...], output: str, access: Access) -> int:
     It lists the objects that the scheduler lists, and plans as the scheduler would for the members
     that would be lost. It writes nothing, and no scheduler needs to run.
 
-    Exit code: 0 every group would be whole, 1 at least one would not, 2 the answer is not known.
+    Exit code: 0 every group would be whole, 1 at least one would not, 2 the answer is not known,
+    for example because it would take longer than 120 seconds.
     """
     nodes = tuple(dict.fromkeys(nodes))
     code = NO_ANSWER
@@ -61,8 +65,9 @@ def _print(nodes: Sequence[str], found: "Sequence[Aftermath]", output: str) -> N
 def _found(nodes: Sequence[str], access: Access) -> "Sequence[Aftermath]":
     """The aftermath of the drain for each group."""
     found, _ = present(access)
+    end = time.monotonic() + SECONDS
     with access.answering():
-        return found.engine().without(nodes, found.now)
+        return found.engine().without(nodes, found.now, lambda: time.monotonic() < end)
 
 
 def _verdict(after: "Aftermath") -> str:

@@ -138,14 +138,17 @@ class Engine:
         """Return what is needed to replay recent decisions, or to ask what comes next, offline."""
         return take_dump(self._core)
 
-    def without(self, nodes: Collection[str], now: float) -> Sequence[Aftermath]:
+    def without(
+        self, nodes: Collection[str], now: float, timely: Callable[[], bool] = lambda: True
+    ) -> Sequence[Aftermath]:
         """Return what would happen to groups with members on these nodes if the nodes went away.
 
         Raises:
             UsageError: there is no such node.
             PluginError: a plugin failed.
+            EnblocError: `timely` said that there is no time left.
         """
-        return WhatIf(self._core, self._min_resources, self._preemptions, now).gone(nodes)
+        return WhatIf(self._core, self._min_resources, self._preemptions, now).gone(nodes, timely)
 
     def places(self, pod_group: GroupKey, but: PodUID) -> bool:
         """Whether a pod of a Kubernetes PodGroup, other than this one, has a seat."""

@@ -3,7 +3,7 @@
 """What if these nodes go: whether their pods would fit on the others, and which are evicted."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
@@ -27,7 +27,7 @@ from enbloc.engine.state import (
     solo_key,
 )
 from enbloc.engine.trial import Trial
-from enbloc.errors import UsageError
+from enbloc.errors import EnblocError, UsageError
 from enbloc.framework.facts import Floor, GroupFacts
 from enbloc.ledgers import detached, made_again
 from enbloc.model.groups import GroupKey
@@ -101,16 +101,23 @@ class WhatIf:
         #: Pods that have lost their node.
         self._away: set[PodUID] = set()
 
-    def gone(self, names: Collection[str]) -> Sequence[Aftermath]:
+    def gone(
+        self, names: Collection[str], timely: Callable[[], bool] = lambda: True
+    ) -> Sequence[Aftermath]:
         """Return what would happen to groups that lose members if these nodes went away.
 
         They are placed in the order of the queue, each on what those before it left. Victims of one
         of them lose members too, and what they leave goes to those before it first. Pods that
         belong to their node, as those of a DaemonSet, go with it.
 
+        Args:
+            names: of the nodes.
+            timely: called before each group: whether there is time left.
+
         Raises:
             UsageError: there is no such node.
             PluginError: a plugin failed.
+            EnblocError: there was no time left.
         """
         gone = frozenset(names)
         nodes = self._core.state.nodes
@@ -128,6 +135,11 @@ class WhatIf:
         arrays = Arrays(tables)
         found: list[Aftermath] = []
         while left := self._order.first_to_last(self._losers.keys() - self._done):
+            if not timely():  # a part would be wrong: what later groups evict can help earlier ones
+                raise EnblocError(
+                    f"there is no answer: within the time limit, {len(found)} of at least "
+                    f"{len(self._losers)} groups and pods were planned"
+                )
             loser = self._losers[left[0]]
             self._done.add(left[0])
             facts = self._facts(loser)
