@@ -21,7 +21,7 @@ from enbloc.model.text import clipped, printable
 
 CHECK: Final = "schedulers"
 _KIND: Final = "KubeSchedulerConfiguration"
-#: The schedulerName that kube-scheduler serves, and its Lease.
+#: kube-scheduler's Lease.
 DEFAULT_LEASE: Final = ("kube-system", "kube-scheduler")
 #: The flag that sets the schedulerName of Volcano and others.
 _NAME_FLAG: Final = "--scheduler-name="

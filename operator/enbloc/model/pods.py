@@ -60,8 +60,8 @@ class HostPort(NamedTuple):
     port: int
 
 
-#: What pods write for every address of their node; this process does not listen on it.
-#: What a host port without an address means.
+#: What a host port without an address means: every address of the node. No process of ours listens
+#: on it.
 ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104
 
 

@@ -382,12 +382,8 @@ def higher_priority(asked: GroupToStart) -> Iterator[Change]:
 
     for preempts in (True, False):
         if chosen(preempts, len(above)) is not None:
-            most, words_of, events_of = (
-                len(above),
-                partial(words, preempts),
-                partial(events, preempts),
-            )
-            yield Change(Whose.YOURS, most, words_of, events_of)
+            words_of, events_of = partial(words, preempts), partial(events, preempts)
+            yield Change(Whose.YOURS, len(above), words_of, events_of)
 
 
 def more_members(asked: GroupToStart) -> Iterator[Change]:

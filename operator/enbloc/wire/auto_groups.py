@@ -66,6 +66,7 @@ _LWS_GROUP: Final = "leaderworkerset.sigs.k8s.io/group-index"
 _LWS_WORKER: Final = "leaderworkerset.sigs.k8s.io/worker-index"
 _RAY_GROUP: Final = "ray.io/group"
 _SPARK_APPLICATION: Final = "sparkoperator.k8s.io/app-name"
+#: The label by which Spark tells its driver from its executors.
 SPARK_ROLE: Final = "spark-role"
 _TRAINING_JOB: Final = "training.kubeflow.org/job-name"
 _TRAINING_OPERATOR: Final = "training.kubeflow.org/operator-name"

@@ -39,7 +39,6 @@ _CONDITIONS: Final[Mapping[str, str]] = {"v1alpha2": "PodGroupScheduled"}
 _CONDITION: Final = "PodGroupInitiallyScheduled"
 _TREE_CONDITION: Final = "CompositePodGroupInitiallyScheduled"
 _TOPOLOGY: Final = "spec.schedulingConstraints.topology"
-#: The condition of a preempted PodGroup, in every version.
 #: kube-scheduler's reasons, by our reason why the group is not scheduled. It writes nothing while
 #: it waits for members.
 _REASONS: Final[Mapping[str, str]] = {

@@ -32,7 +32,6 @@ from enbloc.wire.problems import Problems, quantities
 TASK_GROUPS: Final = "yunikorn.apache.org/task-groups"
 TASK_GROUP: Final = "yunikorn.apache.org/task-group-name"
 POLICY: Final = "yunikorn.apache.org/schedulingPolicyParameters"
-#: The label by which Spark tells its driver from its executors.
 KEYS: Final = (TASK_GROUPS, TASK_GROUP, POLICY, SPARK_ROLE)
 
 _MOST_RESOURCES: Final = 64

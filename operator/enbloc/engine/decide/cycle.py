@@ -340,16 +340,11 @@ def _rejectors(
     were not tried, it is not known what they lack.
     """
     found = outcome.also_rejected_by.union(*(each.plugins for each in diagnoses))
-    if len(facts.pending) > 1 and _claims(facts):
+    if len(facts.pending) > 1 and any(pod.spec.holds for pod in facts.pending):
         found |= trial.profile.reads_claims
     for kind in kinds[:MOST_KINDS] if len(kinds) > 1 else ():
         found |= trial.ranking(kind[0]).diagnosis(trial.nodes).plugins
     return found
-
-
-def _claims(facts: GroupFacts) -> bool:
-    """Whether any pending member has claims, for volumes or devices."""
-    return any(pod.spec.holds for pod in facts.pending)
 
 
 def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, trial: Trial, tried: Trial) -> Plan:
