@@ -3,7 +3,6 @@
 """`enbloc drain-check`: say which groups would stay whole if these nodes were drained."""
 
 import json
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -65,9 +64,10 @@ def _print(nodes: Sequence[str], found: "Sequence[Aftermath]", output: str) -> N
 def _found(nodes: Sequence[str], access: Access) -> "Sequence[Aftermath]":
     """The aftermath of the drain for each group."""
     found, _ = present(access)
-    end = time.monotonic() + SECONDS
+    from enbloc.process.workers import until  # noqa: PLC0415  # not for `--help`
+
     with access.answering():
-        return found.engine().without(nodes, found.now, lambda: time.monotonic() < end)
+        return found.engine().without(nodes, found.now, until(SECONDS))
 
 
 def _verdict(after: "Aftermath") -> str:

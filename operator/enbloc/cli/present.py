@@ -3,7 +3,6 @@
 """Reading the current state of the cluster, for the commands that run the engine themselves."""
 
 import logging
-import time
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -265,16 +264,11 @@ def outlook(access: Access) -> "tuple[Outlook, str]":
     with uncollected():
         found, namespace = _present(access)
         from enbloc.process import copies  # noqa: PLC0415  # not for `--help`
+        from enbloc.process.workers import until  # noqa: PLC0415
         from enbloc.simulation import Outlook  # noqa: PLC0415
 
-        until, end = (time.monotonic() + each for each in (SECONDS, BASE_SECONDS))
         in_copy = copies.in_copy if copies.AVAILABLE else None
         with access.answering():
-            said = Outlook(
-                found,
-                in_copy,
-                go_on=lambda: time.monotonic() < until,
-                timely=lambda: time.monotonic() < end,
-            )
+            said = Outlook(found, in_copy, go_on=until(SECONDS), timely=until(BASE_SECONDS))
         access.note([said.cut] if said.cut else [])
         return said, namespace

@@ -3,7 +3,6 @@
 """`enbloc what-if`: say what a change of manifests, nodes or groups would do; writes nothing."""
 
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -197,13 +196,13 @@ def _answer(asked: "WhatIfRequest", namespace: str | None, output: str, access: 
             admissions.append(await read_admission(client))
 
     found, default = present(access, also)
-    from enbloc.simulation import GivenUpError, answer  # noqa: PLC0415  # not for `--help`
+    from enbloc.process.workers import until  # noqa: PLC0415  # not for `--help`
+    from enbloc.simulation import GivenUpError, answer  # noqa: PLC0415  # as above
     from enbloc.what_if import report, text  # noqa: PLC0415  # as above
 
     asked = replace(asked, namespace=namespace or default, only=namespace is not None)
     admission = next(iter(admissions), None) if access.dump is None else _admission(found)
-    end = time.monotonic() + SECONDS
-    timely = partial(answer, found, go_on=lambda: time.monotonic() < end)
+    timely = partial(answer, found, go_on=until(SECONDS))
     try:
         with access.answering():
             said = report(found, asked, admission, timely)
