@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enbloc.model.text import clipped, printable, quoted
+from enbloc.model.text import clipped, printable, quoted, whole_number
 from enbloc.model.times import micro_time_text, seconds_of, span_text, time_text
 
 #: From 1970 to 9999.
@@ -120,3 +120,19 @@ def test_a_span_has_the_unit_of_which_there_are_two(seconds: float, text: str) -
 )
 def test_what_is_the_latest_time_is_rounded_up(seconds: float, text: str) -> None:
     assert span_text(seconds, up=True) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("12", 12),
+        ("007", 7),
+        ("1234", None),
+        ("", None),
+        ("-1", None),
+        ("1.0", None),
+        ("\u0663", None),
+    ],
+)
+def test_a_whole_number_is_written_with_a_few_ascii_digits(text: str, number: int | None) -> None:
+    assert whole_number(text, 3) == number

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from enbloc.model.groups import GroupKey
+from enbloc.model.text import whole_number
 
 JOB: Final = "Job"
 STATEFUL_SET: Final = "StatefulSet"
@@ -29,9 +30,10 @@ def count_indexes(text: object) -> int:
     total = 0
     for part in text.split(","):
         first, dash, last = part.partition("-")
-        ends = (first, last if dash else first)
-        if all(end.isascii() and end.isdigit() and len(end) <= _MOST_DIGITS for end in ends):
-            total += max(0, int(ends[1]) - int(ends[0]) + 1)
+        low = whole_number(first, _MOST_DIGITS)
+        high = whole_number(last, _MOST_DIGITS) if dash else low
+        if low is not None and high is not None:
+            total += max(0, high - low + 1)
     return total
 
 

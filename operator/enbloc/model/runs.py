@@ -13,6 +13,7 @@ from typing import Final, Protocol
 
 from enbloc.model.groups import GroupMemory, RunMemory
 from enbloc.model.pods import PodUID
+from enbloc.model.text import whole_number
 
 #: The owner that all pods without a controller share.
 BARE: Final = "bare"
@@ -53,8 +54,8 @@ def short(owner_key: str) -> str:
 def attempt_of(owner: str) -> tuple[str, int] | None:
     """The JobSet and its attempt number that an owner names; None = it names none."""
     jobset, slash, attempt = owner.partition("/")
-    digits = attempt.isascii() and attempt.isdigit() and len(attempt) <= 9
-    return (jobset, int(attempt)) if slash and digits else None
+    number = whole_number(attempt, 9)
+    return (jobset, number) if slash and number is not None else None
 
 
 def joins(owner: str, controller: str) -> bool:

@@ -73,3 +73,8 @@ def quoted(text: str) -> str:
     """
     shown = text[:QUOTE_LIMIT].replace("\\", "\\\\").replace('"', '\\"')
     return f'"{printable(shown)}"{"…" if len(text) > QUOTE_LIMIT else ""}'
+
+
+def whole_number(text: str, digits: int) -> int | None:
+    """The number that a text writes with at most so many ASCII digits; None = it writes none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None

@@ -23,6 +23,7 @@ from enbloc.errors import ConfigError
 from enbloc.model.dns_names import LABEL
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import UI_PORT
+from enbloc.model.text import whole_number
 from enbloc.process.workers import TooMuchAskedError, WorkerEndedError
 from enbloc.telemetry import Certificates, listening
 from enbloc.ui import questions
@@ -430,8 +431,8 @@ def _page(request: web.Request) -> int:
 
 
 def _number(request: web.Request, name: str, otherwise: int) -> int:
-    text = request.query.get(name, "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else otherwise
+    number = whole_number(request.query.get(name, ""), 9)
+    return otherwise if number is None else number
 
 
 def _asked(namespace: str, every: Collection[str]) -> Collection[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from enbloc.errors import EnblocError, UsageError
 from enbloc.model.groups import GroupKey
+from enbloc.model.text import whole_number
 from enbloc.simulation import GivenUpError, GoOn
 from enbloc.ui.view import View, Viewer
 from enbloc.ui.what_if_page import VisibleAnswer, WhatIfForm
@@ -90,9 +91,10 @@ def _within(given: Manifest, namespace: str) -> None:
 def _number(text: str) -> int:
     if not text:
         return 0
-    if not (text.isascii() and text.isdigit() and len(text) < 9 and 0 < int(text) <= MOST_NODES):
+    number = whole_number(text, 8)
+    if number is None or not 0 < number <= MOST_NODES:
         raise UsageError(f'"{text}" nodes cannot be added; write a number from 1 to {MOST_NODES}')
-    return int(text)
+    return number
 
 
 def _scaled(text: str) -> tuple[str, int]:

@@ -12,6 +12,7 @@ from enbloc.engine.events import FactSeen, NamespaceSeen, PodSeen
 from enbloc.errors import UsageError
 from enbloc.model.groups import GroupKey
 from enbloc.model.selectors import Labels
+from enbloc.model.text import whole_number
 from enbloc.simulation import (
     PresentState,
     SimulatedCluster,
@@ -65,12 +66,13 @@ def scale(given: str) -> tuple[str, int]:
     Raises:
         UsageError: it has another form, or N is too large.
     """
-    name, equals, number = given.rpartition("=")
-    if not (equals and name and number.isascii() and number.isdigit() and len(number) < 9):
+    name, equals, text = given.rpartition("=")
+    number = whole_number(text, 8)
+    if not (equals and name) or number is None:
         raise UsageError(f'"{given}" is not GROUP=N; write one such as train=8')
-    if int(number) > MOST_MEMBERS:
-        raise UsageError(f"{number} members; at most {MOST_MEMBERS} can be asked about")
-    return name, int(number)
+    if number > MOST_MEMBERS:
+        raise UsageError(f"{text} members; at most {MOST_MEMBERS} can be asked about")
+    return name, number
 
 
 def report(

@@ -48,7 +48,7 @@ from enbloc.model.resources import AMOUNT_LIMIT
 from enbloc.model.runs import short
 from enbloc.model.selectors import Labels, Selector
 from enbloc.model.taints import Effect, Taint
-from enbloc.model.text import clipped
+from enbloc.model.text import clipped, whole_number
 from enbloc.model.times import seconds_of
 from enbloc.model.versions import version_of
 from enbloc.model.workloads import equals
@@ -452,10 +452,7 @@ def _admission_refusal(status: PodStatusObject) -> str:
 
 def _rank(annotations: Texts) -> int | None:
     """The rank of a bound member within its gang; None = none, or it cannot be read."""
-    text = annotations.get(RANK_KEY)
-    if text is None or not (text.isascii() and text.isdigit()) or len(text) > _MOST_DIGITS:
-        return None
-    return int(text)
+    return whole_number(annotations.get(RANK_KEY, ""), _MOST_DIGITS)
 
 
 def _has_gang_gate(spec: PodSpecObject) -> bool:

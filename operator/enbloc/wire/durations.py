@@ -5,6 +5,7 @@
 from typing import Final
 
 from enbloc.model.names import EXPECTED_SECONDS_KEY
+from enbloc.model.text import whole_number
 from enbloc.wire.objects import PodSpecObject, Texts
 
 #: Digits of the longest time that is accepted: some thirty years.
@@ -19,6 +20,5 @@ def limit(spec: PodSpecObject) -> float | None:
 
 def expected(annotations: Texts) -> float | None:
     """How many seconds it is expected to run; None = absent or unreadable."""
-    text = annotations.get(EXPECTED_SECONDS_KEY, "")
-    whole = text.isascii() and text.isdigit() and len(text) <= _DIGITS
-    return float(text) if whole and int(text) else None
+    seconds = whole_number(annotations.get(EXPECTED_SECONDS_KEY, ""), _DIGITS)
+    return float(seconds) if seconds else None

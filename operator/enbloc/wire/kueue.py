@@ -8,6 +8,7 @@ Source: kueue v0.20 pkg/controller/jobs/pod/constants/constants.go.
 from typing import Final
 
 from enbloc.model.names import KUEUE_FAST_KEY, KUEUE_TOTAL_KEY
+from enbloc.model.text import whole_number
 from enbloc.wire.objects import Texts
 
 _DIGITS: Final = 9
@@ -15,6 +16,6 @@ _DIGITS: Final = 9
 
 def admitted_with(annotations: Texts) -> int:
     """How many pods are admitted together; 0 = unreadable, unknown, or some start before others."""
-    text = annotations.get(KUEUE_TOTAL_KEY, "")
-    whole = text.isascii() and text.isdigit() and len(text) <= _DIGITS
-    return int(text) if whole and KUEUE_FAST_KEY not in annotations else 0
+    if KUEUE_FAST_KEY in annotations:
+        return 0
+    return whole_number(annotations.get(KUEUE_TOTAL_KEY, ""), _DIGITS) or 0

@@ -28,6 +28,7 @@ from enbloc.controller.sources.workloads import (
     minimum_of,
     requests,
 )
+from enbloc.model.text import whole_number
 from enbloc.wire.auto_groups import LEADER, LEADER_WORKER_SET, WORKER, group_name
 
 RESOURCE: Final = Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", LEADER_WORKER_SET)
@@ -101,8 +102,7 @@ def _surge(spec: _Spec, replicas: int) -> int:
     rollout = spec.rollout_strategy and spec.rollout_strategy.rolling_update_configuration
     surge = rollout.max_surge if rollout else None
     if isinstance(surge, str):
-        digits = surge.removesuffix("%")
-        percent = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 5 else 0
+        percent = whole_number(surge.removesuffix("%"), 4) or 0
         return -(-replicas * percent // 100)
     return bounded(surge, 0)
 

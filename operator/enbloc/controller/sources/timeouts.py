@@ -8,10 +8,11 @@ from typing import Any, Final
 
 from enbloc.controller.sources.source import LONGEST_TIMEOUT, Called, Derived, TreeNode
 from enbloc.model.names import SCHEDULE_TIMEOUT_KEY
-from enbloc.model.text import quoted
+from enbloc.model.text import quoted, whole_number
 from enbloc.wire.objects import Metadata
 
 _FIELD: Final = "scheduleTimeoutSeconds"
+_MOST_DIGITS: Final = 8
 
 
 def with_timeout(found: Called, metadata: Metadata) -> Called:
@@ -53,8 +54,8 @@ def _of_node(found: TreeNode, text: str) -> TreeNode:
 
 
 def _seconds(text: str) -> int | None:
-    known = text.isascii() and text.isdigit() and len(text) < 9
-    return int(text) if known and int(text) <= LONGEST_TIMEOUT else None
+    seconds = whole_number(text, _MOST_DIGITS)
+    return seconds if seconds is not None and seconds <= LONGEST_TIMEOUT else None
 
 
 def _no_number(text: str) -> str:
