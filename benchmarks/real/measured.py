@@ -135,7 +135,7 @@ class Run:
             ]
             for index in range(count)
         ]
-        async with self._stage.watching(BARE, count) as watch:
+        async with self._churning(BARE), self._stage.watching(BARE, count) as watch:
             await self._stage.send(units, rate=rate)
             await watch.until("all")
             return measures.delays(await watch.times(), {})
