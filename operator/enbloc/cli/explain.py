@@ -229,7 +229,7 @@ def _placed(
 
 def _lines(explanation: "Explanation") -> Iterator[str]:
     """The answer, for people."""
-    from enbloc.simulation import amounts, taken  # noqa: PLC0415  # not for `--help`
+    from enbloc.simulation import INCOMPLETE, amounts, taken  # noqa: PLC0415  # not for `--help`
 
     yield explanation.sentence
     row = explanation.waiting
@@ -255,7 +255,7 @@ def _lines(explanation: "Explanation") -> Iterator[str]:
         yield ""
         yield "No single change of those that were tried is enough."
     if not explanation.complete:
-        yield "Not every change was tried: there are too many."
+        yield INCOMPLETE
 
 
 def _remedies(found: "Sequence[Remedy]") -> Iterator[str]:

@@ -8,7 +8,7 @@ All of it is pure: the engine decides on facts of the present, and what it asks 
 from enbloc.simulation.changes import Whose
 from enbloc.simulation.cluster import GivenUpError, GoOn, PresentState, SimulatedCluster
 from enbloc.simulation.estimates import Ends, Start, ends_of, estimates, lasts
-from enbloc.simulation.explanation import Explanation, amounts, explain, taken
+from enbloc.simulation.explanation import INCOMPLETE, Explanation, amounts, explain, taken
 from enbloc.simulation.node_shapes import NodeShape, reservations
 from enbloc.simulation.outlook import InCopy, Outlook
 from enbloc.simulation.remedies import Remedy, Try, TryResult, outcome
@@ -27,6 +27,7 @@ from enbloc.simulation.what_if import (
 )
 
 __all__ = [
+    "INCOMPLETE",
     "Affected",
     "Ends",
     "EvictedPod",

@@ -18,6 +18,8 @@ from enbloc.simulation.waiting import Waiting
 
 #: The most changes that are tried for one explanation.
 MOST_TRIES: Final = 120
+#: What is said of an explanation that is not complete.
+INCOMPLETE: Final = "Not every change was tried, so one that is not listed may help."
 _MOST_NAMED: Final = 3
 #: The number of nodes with the first reason. A message without one comes from a plugin that refuses
 #: the pod on every node, for example because its claim is missing.
@@ -39,7 +41,7 @@ class Explanation:
         remedies: of each kind of change, the least with which it would start.
         later: if it would not fit in the empty cluster: of each kind of change, the least with
             which it would; changes that are enough now are in `remedies`.
-        complete: whether all changes were tried.
+        complete: whether all changes were tried; not if there are too many, or the time ran out.
     """
 
     waiting: Waiting

@@ -11,7 +11,7 @@ from enbloc.model.pending import why
 from enbloc.model.pods import Pod
 from enbloc.model.text import clipped, several
 from enbloc.model.times import span_text, time_text
-from enbloc.simulation import Remedy, Waiting, Whose, amounts
+from enbloc.simulation import INCOMPLETE, Remedy, Waiting, Whose, amounts
 from enbloc.ui.attempts import GroupHistory, history_section
 from enbloc.ui.charts import Piece, bar
 from enbloc.ui.links import explanation_address, group_address
@@ -242,9 +242,7 @@ def explanation_section(shown: VisibleExplanation, viewer: Viewer) -> Markup:
         _remedies("It would fit, once others have ended, with any one of these", explanation.later),
         _no_remedy(shown),
         _withheld(shown.withheld[0]),
-        element("p", "Not every change was tried: there are too many.")
-        if not explanation.complete
-        else None,
+        None if explanation.complete else element("p", INCOMPLETE),
         id="explanation",
     )
 
