@@ -75,7 +75,8 @@ async def test_a_podgroup_is_made_after_those_whose_pods_would_count_as_its_own(
 
     server.spoil = spoil
     assert not await written(server, {WHOLE: wanted(LATER), LATER: wanted()})
-    assert (server.created, server.asked) == (["later", "whole"], 3)
+    # How many requests it takes is open: both write "later", and one may find it made already.
+    assert server.created == ["later", "whole"]
 
 
 @pytest.mark.parametrize(
