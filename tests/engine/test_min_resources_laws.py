@@ -292,10 +292,13 @@ class Ledger(RuleBasedStateMachine):
             assert after[group.key] == +self.due(group), "it was admitted without its room"
 
     def sit(self, member: Member, among: list[Member]) -> None:
+        self.stay(member)
+        among.append(member)
+
+    def stay(self, member: Member) -> None:
         row = self.table.row(member.node)
         assert row is not None
         self.table.place(row, of(member.ask))
-        among.append(member)
 
     def leave(self, member: Member) -> None:
         row = self.table.row(member.node)
@@ -313,7 +316,14 @@ class Ledger(RuleBasedStateMachine):
     def a_node_is_added(self, offer: Ask) -> None:
         name = self.name("n")
         self.offered[name] = offer
-        self.table.put(self.as_node(name))
+        added = self.as_node(name)
+        # As ClusterState does: a request for a resource that no node offered was not counted.
+        sitting = self.sitting() if self.table.new_resources(added) else []
+        for member in sitting:
+            self.leave(member)
+        self.table.put(added)
+        for member in sitting:
+            self.stay(member)
         self.review()
 
     def as_node(self, name: str) -> Node:
