@@ -159,6 +159,34 @@ async def test_a_server_that_was_restored_and_has_caught_up_is_believed(
     assert any(problem and "default/a of resourceVersion 50" in problem for problem in problems)
 
 
+async def test_a_server_that_was_restored_and_is_still_behind_is_believed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Semantics §6.3: its watch is silent until it has reached the version that was asked for."""
+    monkeypatch.setattr(probe, "TURN_SECONDS", 0.01)
+    restored = False
+
+    async def server(request: web.BaseRequest) -> web.StreamResponse:
+        if "watch" in request.query:
+            return await stream(request, [], "hang")
+        if restored:
+            return pods(80, pod("a", 50, node="lost"), pod("b", 60))
+        return pods(100, pod("a", 90, node="n1"), pod("b", 60))
+
+    problems: list[str | None] = []
+    often = Timing(watch=(60, 60), grace=1, retry=(0.001, 0.01), probe=0.05)
+    async with talking_to(server) as client:
+        reflector = Reflector(client, PODS, Pod, timing=often, report=problems.append)
+        async with aclosing(reflector.stream()) as items:
+            assert await take(items, 3) == ["+a90", "+b60", "synced"]
+            restored = True
+            async with asyncio.timeout(10):
+                assert await take(items, 3) == ["+a50", "+b60", "synced"]
+    assert any(
+        problem and "a list has resourceVersion 80 after 100" in problem for problem in problems
+    )
+
+
 async def test_an_object_of_another_kind_is_read_as_far_as_it_can_be() -> None:
     """And is none of ours: whatever decides by its fields finds none of them."""
     secret = {**pod("s", 5), "kind": "Secret", "apiVersion": "v1", "data": {"a": "b"}}

@@ -12,6 +12,7 @@ from aiohttp import web
 
 from enbloc.client import probe
 from enbloc.client.client import Client
+from enbloc.client.errors import Invalid
 from enbloc.client.items import Deleted, Item, Seen, Timing
 from enbloc.client.paths import PODS
 from enbloc.client.probe import Probe
@@ -217,6 +218,22 @@ async def test_a_snapshot_that_is_gone_is_no_fault_of_the_watch() -> None:
         looking = Probe(client, PODS, lambda _: 99, None)
         looking._more = "1"
         assert await looking.look() == ""
+        assert await looking.look() == ""
+
+
+async def test_a_token_that_the_server_rejects_is_not_sent_again() -> None:
+    """As by a server that was upgraded, or restored from a backup, since it gave the token."""
+    cluster = Cluster("a")
+
+    async def rejecting(request: web.BaseRequest) -> web.StreamResponse:
+        spoilt = "continue" in request.query
+        return refusal(400, "BadRequest") if spoilt else await cluster(request)
+
+    async with talking_to(rejecting) as client:
+        looking = Probe(client, PODS, lambda _: 99, None)
+        looking._more = "1"
+        with pytest.raises(Invalid):
+            await looking.look()
         assert await looking.look() == ""
 
 

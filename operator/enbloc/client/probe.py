@@ -17,7 +17,7 @@ import msgspec
 
 from enbloc.client.client import Client, Query
 from enbloc.client.decoding import UNREADABLE, decoded
-from enbloc.client.errors import Gone, readable
+from enbloc.client.errors import APIError, Gone, readable
 from enbloc.client.items import Identified
 from enbloc.client.paths import Resource
 from enbloc.client.transport import JSON
@@ -66,6 +66,7 @@ class Probe:
         resource: what is watched.
         version_of: the resourceVersion at which the watch last showed an object; 0 = unknown.
         count: the number of known objects; None = do not compare it.
+        reached: the resourceVersion that the watch has reached; 0 = unknown.
         namespace: of the watch.
         query: selectors of the watch.
     """
@@ -76,6 +77,7 @@ class Probe:
         resource: Resource,
         version_of: Callable[[Key], int],
         count: Callable[[], int] | None = None,
+        reached: Callable[[], int] = lambda: 0,
         *,
         namespace: str | None = None,
         query: Query | None = None,
@@ -84,6 +86,7 @@ class Probe:
         self.resource = resource
         self._version_of = version_of
         self._count = count
+        self._reached = reached
         self._namespace = namespace
         self._query = dict(query or {})
         self._more = ""
@@ -108,12 +111,18 @@ class Probe:
         """
         self._looking, self._latest = True, 0
         self._counts = set() if self._count is None else {self._count()}
+        first, reached = not self._more, self._reached()
         try:
             version, wanted, total = await self._page()
+            # A watch from a version that the restored server has yet to reach shows nothing.
+            if first and 0 < version < reached:
+                return f"resourceVersion {version} after {reached} (the server was restored)"
             return await self._lacking(version, wanted, total)
-        except Gone:  # the snapshot of the last probe has expired: start over
-            self._more = ""
-            return ""
+        except APIError as error:
+            self._more = ""  # start over: the server may never take this token again
+            if isinstance(error, Gone):  # the snapshot of the last probe has expired
+                return ""
+            raise
         finally:
             self._looking = False
             self._seen, self._counts = {}, set()

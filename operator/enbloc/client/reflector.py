@@ -119,7 +119,13 @@ class Reflector(Generic[T]):
         self._wire = Wire(shape)
         self._rows: dict[tuple[str, str], Row] = {}
         self._probe = Probe(
-            client, resource, self._shown, self._known, namespace=namespace, query=query
+            client,
+            resource,
+            self._shown,
+            self._known,
+            lambda: self.version,
+            namespace=namespace,
+            query=query,
         )
         #: Why requests fail; `_doubt` is what is wrong with the watch although none fails.
         self._failure: str | None = None

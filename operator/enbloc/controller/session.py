@@ -144,7 +144,9 @@ class Session:
         #: The open watch, and whether it lacks something that the server has.
         self._open: Stream | None = None
         self._stale = False
-        self._probe = Probe(client, POD_GROUPS, self._shown, lambda: len(self._rows))
+        self._probe = Probe(
+            client, POD_GROUPS, self._shown, lambda: len(self._rows), lambda: self._version
+        )
 
     async def close(self) -> None:
         """Do nothing; kopf calls this at its end."""
