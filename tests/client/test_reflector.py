@@ -467,6 +467,24 @@ async def test_a_stream_without_bookmarks_is_confirmed_by_a_list() -> None:
     assert server.queries[-2] == {"limit": "500"}
 
 
+async def test_a_stream_ahead_of_a_restored_server_is_confirmed_by_a_list() -> None:
+    """Semantics §6.3: what it has shown was undone, and its watch is silent."""
+    server = Server(
+        [lists(pod("a", 90), version=100), lists(version=80), lists(pod("a", 50), version=80)],
+        [watches(then="hang")],
+    )
+    async with reflecting(server) as (reflector, items):
+        assert await take(items, 2) == ["+a90", "synced"]
+        following = asyncio.create_task(take(items, 3))
+        await asyncio.sleep(0)  # the next one is asked for, so these are taken
+        async with asyncio.timeout(5):
+            await reflector.confirm()
+        assert reflector.version == 80
+        following.cancel()
+        await asyncio.wait({following})
+    assert server.queries.count({"limit": "500"}) == 2
+
+
 async def test_a_burst_cut_at_any_byte_arrives_whole() -> None:
     count = 200
     whole = b"".join(event("ADDED", pod(f"p{index}", 10 + index)) for index in range(count))

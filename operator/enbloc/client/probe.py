@@ -116,7 +116,7 @@ class Probe:
             version, wanted, total = await self._page()
             # A watch from a version that the restored server has yet to reach shows nothing.
             if first and 0 < version < reached:
-                return f"resourceVersion {version} after {reached} (the server was restored)"
+                return restored(version, reached)
             return await self._lacking(version, wanted, total)
         except APIError as error:
             self._more = ""  # start over: the server may never take this token again
@@ -170,6 +170,11 @@ class Probe:
         if total is None or self._count is None or total in {*self._counts, self._count()}:
             return ""
         return f"{total} objects in all, but {self._count()}"
+
+
+def restored(version: int, reached: int) -> str:
+    """What a watch lacks that has reached a later version than the server has."""
+    return f"resourceVersion {version} after {reached} (the server was restored)"
 
 
 def _identity(raw: msgspec.Raw) -> tuple[Key, int] | None:

@@ -55,7 +55,7 @@ from enbloc.client.items import (
     Wire,
 )
 from enbloc.client.paths import Resource
-from enbloc.client.probe import Probe
+from enbloc.client.probe import Probe, restored
 from enbloc.client.transport import Stream
 from enbloc.model.text import quoted
 from enbloc.telemetry import metrics
@@ -238,10 +238,13 @@ class Reflector(Generic[T]):
         """
         if self._read_at >= since:
             return
+        reached = self.version
         raw = await self._client.page(self.resource, self._namespace, query=self._query, limit=1)
         wanted = self._page(raw).version
         self.hurry()
-        if self.synced and self.version >= wanted:
+        if wanted < reached:
+            self._distrust(restored(wanted, reached))
+        elif self.synced and self.version >= wanted:
             return
         passed = asyncio.get_running_loop().create_future()
         self._waiting.append((wanted, passed))
