@@ -407,6 +407,23 @@ async def test_a_deleted_lease_is_made_again() -> None:
     await one.stop()
 
 
+async def test_a_lease_deleted_under_its_holder_is_taken_no_sooner_than_another() -> None:
+    """Semantics §6.3: the holder leads until its next renewal, and may not be able to renew."""
+    store = Store()
+    one, two = Candidate(store, "one").start(), Candidate(store, "two")
+    await one.leading.wait()
+    two.start()
+    await asyncio.sleep(5)
+    one.client.latency = 1e9
+    store.objects.clear()
+    began = now()
+    await two.leading.wait()
+    assert one.stopped_at is not None
+    assert now() - one.stopped_at >= 5  # what it had sent has timed out by now
+    assert now() - began <= 15 + 5
+    await two.stop()
+
+
 async def test_work_that_fails_releases_the_lease_and_tells() -> None:
     store = Store()
     one = Candidate(store, "one")

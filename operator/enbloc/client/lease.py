@@ -157,6 +157,8 @@ class Elector:
         self._lease: dict[str, Any] | None = None
         self._may_own = True
         self._seen: tuple[Any, float] = (None, float("-inf"))
+        #: When the Lease of the other holder seen last expires, on ``clock``.
+        self._until = float("-inf")
         self._left = math.inf
         #: Whether the work is under way; and whether `holds` was false meanwhile.
         self._leads = self._fenced = False
@@ -289,6 +291,7 @@ class Elector:
         self.holder = self._identity
         self.epoch = claim["leaseTransitions"]
         self.valid_until = sent + self._timing.renew_deadline
+        self._until = float("-inf")
         return True
 
     async def _read(self) -> dict[str, Any]:
@@ -345,16 +348,20 @@ class Elector:
         """Whether the Lease is ours, free, or was not renewed for its duration by our clock."""
         self.holder = spec.get("holderIdentity") or ""
         self.unbroken = self.unbroken and self.holder == self._identity
-        if self.holder in {"", self._identity}:
+        renewed, now = spec.get("renewTime"), self._clock()
+        if self.holder == self._identity or (renewed and not self.holder):
             return True
-        state, now = (self.holder, spec.get("renewTime")), self._clock()
-        if state != self._seen[0]:
-            if self._seen[0] is None or self._seen[0][0] != self.holder:
-                holder = clipped(printable(self.holder), SHOWN)
-                lease = f"{self._namespace}/{self._name}"
-                logger.info("Another holds the Lease", extra={"lease": lease, "holder": holder})
-            self._seen = (state, now)
-        left = self._seen[1] + self._lasts(spec) - now
+        if self.holder:
+            state = (self.holder, renewed)
+            if state != self._seen[0]:
+                if self._seen[0] is None or self._seen[0][0] != self.holder:
+                    holder = clipped(printable(self.holder), SHOWN)
+                    lease = f"{self._namespace}/{self._name}"
+                    logger.info("Another holds the Lease", extra={"lease": lease, "holder": holder})
+                self._seen = (state, now)
+            self._until = self._seen[1] + self._lasts(spec)
+        # Else it was deleted, not released: its holder may lead until it notices that.
+        left = self._until - now
         self._left = left if left > 0 else math.inf
         return left <= 0
 
