@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from enbloc.client.errors import NotFound
-from enbloc.client.paths import EVENTS, POD_GROUPS, PODS
+from enbloc.client.paths import EVENTS, LEASES, POD_GROUPS, PODS
 from enbloc.model import names
 from tests.controller.conftest import World, controller, eventually
 
@@ -88,6 +88,32 @@ async def test_it_is_made_again_where_a_user_deletes_it(world: World) -> None:
             return found is not None and found["metadata"]["uid"] != first["metadata"]["uid"]
 
         await eventually(again)
+
+
+@pytest.mark.parametrize("world", ["sandbox"], indirect=True)
+async def test_who_takes_over_deletes_none_whose_pods_it_has_yet_to_see(world: World) -> None:
+    """Semantics §6.3: its stream of pods may still wait for the end of an outage."""
+    assert world.faults is not None
+    spec = {
+        "holderIdentity": "the leader",
+        "leaseDurationSeconds": 300,
+        "renewTime": "2026-11-30T06:00:00.000000Z",
+    }
+    await world.create(LEASES, metadata={"name": names.CONTROLLER_LEASE}, spec=spec)
+    async with controller(world, leader_elect=True) as standby:
+        synced = "readyz/controller-pods-synced"
+        await eventually(lambda: standby.health.report(synced, "") == (200, "ok"))
+        world.faults.add(verb="watch", resource="pods", status=500)
+        world.faults.end_watches()
+        await declaring(world, "a")
+        metadata = {"name": "train", "labels": {names.DERIVED_KEY: "pods"}}
+        made_before = await world.create(POD_GROUPS, metadata=metadata, spec={"minMember": 2})
+        lease = await world.get(LEASES, names.CONTROLLER_LEASE)
+        lease["spec"] |= {"holderIdentity": ""}
+        await world.client.replace(LEASES, names.CONTROLLER_LEASE, lease, world.namespace)
+        found = await eventually(lambda: seen(world))
+        assert found["metadata"]["uid"] == made_before["metadata"]["uid"]
+        assert found["status"]["members"] == 1
 
 
 async def test_a_users_own_podgroup_of_that_name_is_left_alone(world: World) -> None:

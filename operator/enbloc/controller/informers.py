@@ -5,9 +5,12 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from typing import Final
+from typing import Any, Final
 
+from enbloc.client.backoff import Backoff
+from enbloc.client.errors import APIError
 from enbloc.client.items import Deleted, Item, Malformed, Meta, Seen, Synced, T
+from enbloc.client.reflector import Reflector
 from enbloc.controller.creators import Creator
 from enbloc.controller.members import Members
 from enbloc.controller.sources.declaring_pods import DeclaringPods
@@ -98,6 +101,22 @@ async def follow_creators(
         ask,
         synced,
     )
+
+
+async def confirm(stream: Reflector[Any], since: float) -> None:
+    """Return once a stream has passed a consistent read made after `since`.
+
+    Args:
+        stream: what fills the table of members.
+        since: seconds of the client's `clock.local`.
+    """
+    backoff = Backoff(cap=5.0)
+    while True:
+        try:
+            return await stream.confirm(since)
+        except APIError as error:  # the stream's own problem is reported
+            log.debug("Retrying the consistent read of %s: %s", stream.resource.label(), error)
+            await asyncio.sleep(backoff.next())
 
 
 async def _follow(

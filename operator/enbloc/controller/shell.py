@@ -39,6 +39,7 @@ from enbloc.controller.creator_objects import (
     stateful_set,
 )
 from enbloc.controller.informers import (
+    confirm,
     follow_creators,
     follow_namespaces,
     follow_pods,
@@ -115,7 +116,8 @@ class Controller:
             now=clock.now,
             scheduler_names=_scheduler_names(options),
         )
-        self._pods = pods or Reflector(client, PODS, PodObject, report=self._says(PODS)).stream()
+        own_pods = Reflector(client, PODS, PodObject, report=self._says(PODS))
+        self._pods = pods or own_pods.stream()
         self._namespaces = Reflector(
             client, NAMESPACES, NamespaceObject, report=self._says(NAMESPACES)
         )
@@ -125,6 +127,14 @@ class Controller:
         )
         self._replica_sets = Reflector(
             client, REPLICA_SETS, SetObject, report=self._says(REPLICA_SETS)
+        )
+        #: The streams that this process reads itself.
+        self._streams: tuple[Reflector[Any], ...] = (
+            *(() if pods else (own_pods,)),
+            self._namespaces,
+            self._jobs,
+            self._stateful_sets,
+            self._replica_sets,
         )
         watched = (PODS, NAMESPACES, JOBS, STATEFUL_SETS, REPLICA_SETS)
         self._synced = {resource: asyncio.Event() for resource in watched}
@@ -208,8 +218,13 @@ class Controller:
 
     async def _serve(self) -> None:
         """Do what only the holder of the Lease does."""
+        for stream in self._streams:
+            stream.hurry()  # the server answers: it granted the Lease, if any
         for synced in self._synced.values():
             await synced.wait()  # or groups would seem to have no members
+        if self._elector is not None and not self._elector.unbroken:
+            since = self._elector.since
+            await asyncio.gather(*(confirm(stream, since) for stream in self._streams))
         log.info("Started reconciling PodGroups")
         self._broken = asyncio.get_running_loop().create_future()
         await operate(self._session, self, self._broken, self._options.take_signals)
