@@ -14,7 +14,7 @@ import pytest
 
 from enbloc.client.client import Client
 from enbloc.client.discovery import first_served
-from enbloc.client.errors import NotFound, ServerError
+from enbloc.client.errors import NotFound, ServerError, TooManyRequests
 from enbloc.client.events import Recorder
 from enbloc.client.paths import CRDS, EVENTS, POD_GROUPS, Resource
 from enbloc.controller.answers import listed
@@ -235,3 +235,21 @@ async def test_that_nothing_is_known_of_what_is_served_is_told_once_until_it_is(
     begun, ended = [each.message for each in caplog.records if "no backend" in each.message]
     assert begun.startswith("Cannot get /apis/scheduling.x-k8s.io/v1alpha1: 503")
     assert ended.startswith("Recovered from: ")
+
+
+async def test_a_server_that_is_busy_is_asked_again_what_it_serves_when_it_says(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Semantics §3.4"""
+    times: list[float] = []
+
+    async def busy(client: Client, resources: Sequence[Resource]) -> Resource | None:
+        times.append(asyncio.get_running_loop().time())
+        if len(times) == 1:
+            raise TooManyRequests("get", "/apis", "busy", code=429, retry_after=20.0)
+        return await first_served(client, resources)
+
+    monkeypatch.setattr(follow, "first_served", busy)
+    async with following(world, COSCHEDULING):
+        await eventually(lambda: len(times) > 1)
+    assert times[1] - times[0] >= 20

@@ -21,6 +21,7 @@ from typing import Any, Final
 import msgspec
 from cachetools import LRUCache
 
+from enbloc.client.backoff import Backoff
 from enbloc.client.client import Client, PatchType
 from enbloc.client.coalescing_writer import CoalescingWriter
 from enbloc.client.discovery import first_served, until_changed
@@ -190,13 +191,15 @@ class Sources:
     # ── one source ───────────────────────────────────────────────────────────────────────────
 
     async def _follow(self, source: Source[Any]) -> None:
+        backoff = Backoff()
         while True:
             try:
                 resource = await first_served(self._client, source.resources)
             except APIError as error:
                 self._unread.report(f"discover {source.name}", error.advice, logging.WARNING)
-                await asyncio.sleep(1.0)
+                await backoff.wait_out(error)
                 continue
+            backoff.reset()
             self._unread.report(f"discover {source.name}", None)
             changed = asyncio.ensure_future(until_changed(self._client, source.resources, resource))
             reading = asyncio.ensure_future(self._read(source, resource))
