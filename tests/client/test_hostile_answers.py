@@ -25,7 +25,18 @@ from enbloc.client.items import Timing
 from enbloc.client.paths import PODS
 from enbloc.client.reflector import Reflector
 from tests.client.certificates import Authority
-from tests.client.fake import Pod, Script, answer, pod, pods, refusal, says, serving, talking_to
+from tests.client.fake import (
+    Pod,
+    Script,
+    answer,
+    pod,
+    pods,
+    refusal,
+    says,
+    serving,
+    stream,
+    talking_to,
+)
 
 MIB = 2**20
 #: How much the process may grow by an answer of any size (KiB).
@@ -350,6 +361,30 @@ async def test_a_page_that_is_too_long_is_asked_for_in_smaller_ones(
             found = [await anext(items) for _ in range(len(big) + 1)]
     assert len(found) == len(big) + 1
     assert limits_asked[:4] == [500, 50, 5, 5]
+
+
+async def test_a_page_that_takes_too_long_is_asked_for_in_smaller_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Over a slow line, a list must end all the same."""
+    monkeypatch.setattr(clients, "READ_TIMEOUT", aiohttp.ClientTimeout(total=0.2))
+    some = [pod(f"p{index}", 1 + index) for index in range(3)]
+    limits_asked: list[int] = []
+
+    async def server(request: web.BaseRequest) -> web.StreamResponse:
+        if "watch" in request.query:
+            return refusal(500, "No")
+        limits_asked.append(int(request.query["limit"]))
+        if limits_asked[-1] < 500:
+            return pods(99, *some)
+        return await stream(request, [b'{"metadata"'], "hang")
+
+    async with talking_to(server) as client:
+        reflector = Reflector(client, PODS, Pod, timing=Timing(retry=(0.001, 0.01)))
+        async with aclosing(reflector.stream()) as items, asyncio.timeout(20):
+            found = [await anext(items) for _ in range(len(some) + 1)]
+    assert len(found) == len(some) + 1
+    assert limits_asked == [500, 50]
 
 
 async def test_a_redirect_is_not_followed() -> None:

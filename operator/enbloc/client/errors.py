@@ -16,7 +16,7 @@
     ├── Gone                410
     ├── ServerError         5xx                                        outcome unknown
     ├── Unreachable         refused, reset, timed out, unreadable      outcome unknown if sent
-    │   └── TooLong         the answer exceeds the limit
+    │   └── TooLong         the answer exceeds the limit, or takes too long to arrive
     └── Fenced              not sent: this process may no longer write
 """
 
@@ -221,11 +221,11 @@ class Unreachable(APIError):
 
 
 class TooLong(Unreachable):
-    """The answer is longer than the limit."""
+    """The answer is longer than the limit, or has begun in time and not ended."""
 
     @property
     def advice(self) -> str:
-        """The text with the request, because only this answer is too long."""
+        """The text with the request, because others may have shorter answers."""
         return f"{self}; retrying"
 
 

@@ -264,7 +264,7 @@ class Transport:
                 answer = await self._respond(call, partial(self._written, direct))
             else:
                 async with await self._respond(call, self._request) as response:
-                    answer = await _answer(call, response)
+                    answer = await _whole_answer(call, response)
         except _BROKEN as error:
             self._renew_tls(error)
             raise _unreachable(call, error) from error
@@ -426,6 +426,17 @@ def _code(status: int) -> str:
 
 def _succeeded(response: aiohttp.ClientResponse | HttpAnswer) -> bool:
     return 200 <= response.status < 300
+
+
+async def _whole_answer(call: Call, response: aiohttp.ClientResponse) -> HttpAnswer:
+    """Read the answer; of a success that has begun in time but not ended, raise TooLong."""
+    try:
+        return await _answer(call, response)
+    except TimeoutError as error:
+        if not _succeeded(response):
+            raise
+        why = "timed out before the answer ended"
+        raise TooLong(call.verb, call.resource, why, sent=True) from error
 
 
 async def _answer(call: Call, response: aiohttp.ClientResponse) -> HttpAnswer:

@@ -221,7 +221,7 @@ class Session:
     def _all_listed(self, version: int) -> None:
         if ("", "") not in self._unread:  # that could be any PodGroup missing from the list
             self._forget(self._rows.keys() - self._listing.keys() - self._unread)
-        self._synced = True
+        self._synced, self._limit = True, PAGE_SIZE
         self._told.listed(self._listing, version)
         self._listing = {}
 
