@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from enbloc.client import client as clients
 from enbloc.client import probe
 from enbloc.client.client import Client
 from enbloc.client.errors import Invalid
@@ -206,6 +207,23 @@ async def test_a_large_collection_is_compared_a_page_at_a_time(
         del known["default", "e"]
         assert await looking.look() == "5 objects in all, but 4"
     assert [query.get("continue") for query in cluster.looks[:3]] == [None, "2", "4"]
+
+
+async def test_a_page_that_is_too_long_is_compared_in_smaller_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever may create large objects in one namespace must not keep the process from ready."""
+    monkeypatch.setattr(clients, "LIST_BYTES", 20_000)
+    cluster = Cluster(*(f"p{index:02}" for index in range(30)))
+    for name in list(cluster.pods)[:20]:
+        cluster.pods[name]["metadata"]["labels"] = {"pad": "x" * 3000}
+    known = {("default", name): 99 for name in cluster.pods}
+    async with talking_to(cluster) as client:
+        looking = Probe(client, PODS, lambda key: known.get(key, 0), lambda: len(known))
+        assert [await looking.look() for _ in range(8)] == [""] * 8
+        known["default", "p29"] = 1
+        found = [await looking.look() for _ in range(16)]
+    assert "default/p29 of resourceVersion 40" in found
 
 
 async def test_a_snapshot_that_is_gone_is_no_fault_of_the_watch() -> None:

@@ -17,7 +17,7 @@ import msgspec
 
 from enbloc.client.client import Client, Query
 from enbloc.client.decoding import UNREADABLE, decoded
-from enbloc.client.errors import APIError, Gone, readable
+from enbloc.client.errors import APIError, Gone, TooLong, readable
 from enbloc.client.items import Identified
 from enbloc.client.paths import Resource
 from enbloc.client.transport import JSON
@@ -90,6 +90,7 @@ class Probe:
         self._namespace = namespace
         self._query = dict(query or {})
         self._more = ""
+        self._rows = PROBE_ROWS
         self._looking = False
         self._seen: dict[Key, int] = {}
         self._counts: set[int] = set()
@@ -114,11 +115,15 @@ class Probe:
         first, reached = not self._more, self._reached()
         try:
             version, wanted, total = await self._page()
+            self._rows = PROBE_ROWS
             # A watch from a version that the restored server has yet to reach shows nothing.
             if first and 0 < version < reached:
                 return restored(version, reached)
             return await self._lacking(version, wanted, total)
         except APIError as error:
+            if isinstance(error, TooLong) and self._rows > 1:
+                self._rows = max(1, self._rows // 10)
+                return ""
             self._more = ""  # start over: the server may never take this token again
             if isinstance(error, Gone):  # the snapshot of the last probe has expired
                 return ""
@@ -135,7 +140,7 @@ class Probe:
             self.resource,
             self._namespace,
             query={**self._query, **more},
-            limit=PROBE_ROWS,
+            limit=self._rows,
             accept=METADATA_ONLY,
         )
         page = readable(_PAGE, raw, "list", self.resource.label())
