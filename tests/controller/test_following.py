@@ -16,7 +16,9 @@ from enbloc.client.client import Client
 from enbloc.client.discovery import first_served
 from enbloc.client.errors import NotFound, ServerError, TooManyRequests
 from enbloc.client.events import Recorder
+from enbloc.client.items import Item, Malformed, Meta, Synced
 from enbloc.client.paths import CRDS, EVENTS, POD_GROUPS, Resource
+from enbloc.client.reflector import Reflector
 from enbloc.controller.answers import listed
 from enbloc.controller.members import Members
 from enbloc.controller.session import key_of
@@ -253,3 +255,24 @@ async def test_a_server_that_is_busy_is_asked_again_what_it_serves_when_it_says(
     async with following(world, COSCHEDULING):
         await eventually(lambda: len(times) > 1)
     assert times[1] - times[0] >= 20
+
+
+async def test_an_object_without_a_name_is_ignored(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """There is nothing to write an event on, and other objects get theirs."""
+
+    async def shown(_: Reflector[Any]) -> AsyncGenerator[Item[Any]]:
+        yield Malformed(Meta(), "metadata.name: missing")
+        yield Malformed(Meta("u1", "g", world.namespace, "7"), "spec.minMember: no number")
+        yield Synced()
+        await asyncio.get_running_loop().create_future()
+
+    monkeypatch.setattr(Reflector, "stream", shown)
+    async with following(world, COSCHEDULING):
+
+        async def told() -> list[str]:
+            return [each["note"] async for each in world.client.list(EVENTS, world.namespace)]
+
+        assert await eventually(told) == ["spec.minMember: no number"]
+    assert "Ignored a malformed object of podgroups.scheduling.x-k8s.io" in caplog.text

@@ -235,6 +235,9 @@ class Sources:
                     self._take(source, resource, found)
                 case Deleted(meta=meta):
                     self._forget(ObjectKey(source.name, meta.namespace, meta.name))
+                case Malformed(meta=meta, problem=problem) if not meta.name:
+                    label = resource.label()  # there is no object to write an event on
+                    log.warning("Ignored a malformed object of %s: %s", label, problem)
                 case Malformed(meta=meta, problem=problem):
                     self._unreadable(source, resource, meta, problem)
                     about = ObjectReference(resource, meta.namespace, meta.name, meta.uid)
