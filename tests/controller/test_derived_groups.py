@@ -157,6 +157,34 @@ async def test_a_scheduled_podgroup_keeps_its_sub_groups_and_takes_what_else_has
     }
 
 
+async def test_a_podgroup_with_a_role_without_a_name_is_changed_like_any_other() -> None:
+    """A server with another schema may show one."""
+    found: dict[str, Any] = {
+        "metadata": {
+            "name": WHOLE.name,
+            "namespace": WHOLE.namespace,
+            "uid": "u1",
+            "resourceVersion": "1",
+            "labels": {DERIVED_KEY: "workloads.test"},
+            "ownerReferences": [OWNER],
+        },
+        "spec": {"minMember": 2, "roles": [{"minMember": 2}]},
+    }
+    spec = {"minMember": 2, "roles": [{"name": "a", "minMember": 2}]}
+    patches: list[Any] = []
+
+    async def server(request: web.BaseRequest) -> web.Response:
+        patches.append((await request.json())["spec"])
+        return answer({**found, "spec": patches[-1]})
+
+    async with talking_to(server) as client:
+        groups = {WHOLE: WantedGroup("workloads.test", spec, (OWNER,))}
+        derived = DerivedGroups(client, ActiveProblems(), groups.get, lambda _: False)
+        derived.seen(WHOLE, found)
+        await derived.writer.settled()
+    assert patches == [spec]
+
+
 @pytest.mark.parametrize("shown", [False, True])
 async def test_a_podgroup_that_a_finalizer_kept_is_made_again_once_it_is_gone(
     *, shown: bool

@@ -382,7 +382,7 @@ def _kept_tree(found: Mapping[str, Any], wanted: WantedGroup) -> str:
 def _parents(spec: Mapping[str, Any]) -> dict[tuple[str, str], str]:
     """By field and name, the parent of each role and sub-group; "" = none."""
     return {
-        (field, each["name"]): each.get("parent") or ""
+        (field, each.get("name") or ""): each.get("parent") or ""
         for field in ("roles", "subGroups")
         for each in spec.get(field) or ()
     }
