@@ -32,3 +32,13 @@ def test_a_deployment_that_is_recreated_has_no_rolling_update() -> None:
     kept = rendered["Deployment/enbloc-controller"]["spec"]["strategy"]
     assert rendered["Deployment/enbloc-scheduler"]["spec"]["strategy"] == {"type": "Recreate"}
     assert kept["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
+
+
+def test_a_scheduler_without_election_never_runs_twice_during_an_update() -> None:
+    alone = "scheduler.leaderElection.enabled=false,scheduler.replicas=1"
+    rendered = by_key(render("--set", alone))
+
+    # With one pod more while pods are replaced, two schedulers would place the same pods.
+    kept = rendered["Deployment/enbloc-controller"]["spec"]["strategy"]
+    assert rendered["Deployment/enbloc-scheduler"]["spec"]["strategy"] == {"type": "Recreate"}
+    assert kept["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
