@@ -3,6 +3,7 @@
 """Values of the user's that helm merges with the chart's own render objects that are valid."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -42,3 +43,19 @@ def test_a_scheduler_without_election_never_runs_twice_during_an_update() -> Non
     kept = rendered["Deployment/enbloc-controller"]["spec"]["strategy"]
     assert rendered["Deployment/enbloc-scheduler"]["spec"]["strategy"] == {"type": "Recreate"}
     assert kept["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
+
+
+def test_a_selector_of_namespaces_replaces_the_label_that_asks_by_default() -> None:
+    asked = ["--set", "admission.enabled=true"]
+    team = ["--set", "admission.namespaceSelector.matchLabels.team=ml"]
+
+    def selectors(*settings: str) -> list[Any]:
+        rendered = by_key(render(*asked, *settings))
+        policy = rendered["MutatingAdmissionPolicy/enbloc-scheduler-name"]["spec"]
+        webhook = by_key(render(*asked, *settings, "--set", "admission.mode=webhook"))
+        hooks = webhook["MutatingWebhookConfiguration/enbloc"]["webhooks"]
+        return [policy["matchConstraints"]["namespaceSelector"], hooks[0]["namespaceSelector"]]
+
+    default = {"matchLabels": {"enbloc.dev/inject-scheduler-name": "true"}}
+    assert selectors() == [default] * 2
+    assert selectors(*team) == [{"matchLabels": {"team": "ml"}}] * 2

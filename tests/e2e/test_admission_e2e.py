@@ -32,10 +32,6 @@ def rendered(target: ControlPlaneTarget, namespace: str, *settings: str) -> list
             *(str(target.cp.bin("helm")), "template", namespace, str(ROOT / "helm" / "enbloc")),
             *("-n", NAMESPACE, "--show-only", "templates/admission.yaml"),
             *("--set", "admission.enabled=true"),
-            *(
-                "--set",
-                "admission.namespaceSelector.matchLabels.enbloc\\.dev/inject-scheduler-name=null",
-            ),
             *("--set-json", f"admission.namespaceSelector.matchLabels={selector}"),
             *(part for setting in settings for part in ("--set", setting)),
         ],
