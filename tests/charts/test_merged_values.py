@@ -59,3 +59,16 @@ def test_a_selector_of_namespaces_replaces_the_label_that_asks_by_default() -> N
     default = {"matchLabels": {"enbloc.dev/inject-scheduler-name": "true"}}
     assert selectors() == [default] * 2
     assert selectors(*team) == [{"matchLabels": {"team": "ml"}}] * 2
+
+
+def test_a_certificate_that_a_monitor_may_verify_is_verified() -> None:
+    asked = "serviceMonitor.enabled=true,serviceMonitor.renderMode=alwaysRender"
+    name = "serviceMonitor.tlsConfig.serverName=metrics.example.com"
+
+    def verified(*settings: str) -> Any:
+        rendered = by_key(render("--set", asked, *settings))
+        [endpoint] = rendered["ServiceMonitor/enbloc-scheduler"]["spec"]["endpoints"]
+        return endpoint["tlsConfig"]
+
+    assert verified() == {"insecureSkipVerify": True}
+    assert verified("--set", name) == {"serverName": "metrics.example.com"}
