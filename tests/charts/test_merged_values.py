@@ -72,3 +72,22 @@ def test_a_certificate_that_a_monitor_may_verify_is_verified() -> None:
 
     assert verified() == {"insecureSkipVerify": True}
     assert verified("--set", name) == {"serverName": "metrics.example.com"}
+
+
+def test_enbloc_s_own_pods_never_wait_for_enbloc() -> None:
+    every = "admission.namespaceSelector.matchExpressions[0]"
+    settings = f"admission.enabled=true,{every}.key=kubernetes.io/metadata.name,{every}.operator="
+
+    policy = by_key(render("--set", f"{settings}Exists"))
+    webhook = by_key(render("--set", f"{settings}Exists,admission.mode=webhook"))
+
+    [*ours] = {
+        one["spec"]["template"]["metadata"]["labels"]["app.kubernetes.io/part-of"]
+        for one in policy.values()
+        if one["kind"] == "Deployment"
+    }
+    excluded = {"key": "app.kubernetes.io/part-of", "operator": "NotIn", "values": ours}
+    name = "MutatingAdmissionPolicy/enbloc-scheduler-name"
+    [hook] = webhook["MutatingWebhookConfiguration/enbloc"]["webhooks"]
+    for selecting in (policy[name]["spec"]["matchConstraints"], hook):
+        assert selecting["objectSelector"]["matchExpressions"] == [excluded]
