@@ -91,3 +91,16 @@ def test_enbloc_s_own_pods_never_wait_for_enbloc() -> None:
     [hook] = webhook["MutatingWebhookConfiguration/enbloc"]["webhooks"]
     for selecting in (policy[name]["spec"]["matchConstraints"], hook):
         assert selecting["objectSelector"]["matchExpressions"] == [excluded]
+
+
+def test_a_spread_constraint_keeps_the_pods_that_it_selects(tmp_path: Path) -> None:
+    zone = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+    given = {**zone, "labelSelector": {"matchLabels": {"app.kubernetes.io/part-of": "enbloc"}}}
+    values = tmp_path / "values.yaml"
+    values.write_text(yaml.safe_dump({"scheduler": {"topologySpreadConstraints": [zone, given]}}))
+
+    deployment = by_key(render("-f", str(values)))["Deployment/enbloc-scheduler"]["spec"]
+
+    unset, kept = deployment["template"]["spec"]["topologySpreadConstraints"]
+    assert unset == {**zone, "labelSelector": deployment["selector"]}
+    assert kept == given
