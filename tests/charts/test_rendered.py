@@ -258,6 +258,11 @@ def test_a_monitor_of_a_kind_that_is_not_served_is_named_with_what_to_do() -> No
             id="a quota for no class",
         ),
         pytest.param(
+            "mode=combined,controller.enabled=false",
+            "controller.enabled: is false, and mode combined runs the controller too",
+            id="one process without half of it",
+        ),
+        pytest.param(
             "admission.enabled=true,admission.mode=webhook,controller.enabled=false",
             "admission.mode: the controller serves the webhook",
             id="a webhook that nobody serves",
