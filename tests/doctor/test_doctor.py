@@ -147,6 +147,30 @@ async def test_what_a_tenant_writes_in_a_namespace_that_may_bind_no_pods_clashes
     ]
 
 
+async def test_a_configuration_that_may_not_be_read_hides_no_other_scheduler() -> None:
+    unread = rival("first")
+    unread["spec"]["template"]["spec"]["volumes"] = [{"configMap": {"name": "theirs"}}]
+    lists = {"deployments": [unread, rival("second")]}
+
+    assert of(await found(lists, PLANNED, forbid="configmaps"), "schedulers") == [
+        (Verdict.FAULT, "deployment first/rival"),
+        (Verdict.FAULT, "deployment second/rival"),
+        (Verdict.UNKNOWN, "configmaps"),
+    ]
+
+
+async def test_a_configuration_of_a_tenant_s_is_not_read() -> None:
+    unread = rival("team", "reader")
+    unread["spec"]["template"]["spec"]["volumes"] = [{"configMap": {"name": "theirs"}}]
+
+    def binds(review: Mapping[str, Any]) -> bool:
+        return review.get("user") is None
+
+    lists = {"deployments": [unread]}
+    findings = await found(lists, PLANNED, forbid="configmaps", allowed=binds)
+    assert of(findings, "schedulers") == [(Verdict.OK, "")]
+
+
 def waiting(name: str, scheduler: str, group: str = "") -> dict[str, Any]:
     annotations = {"enbloc.dev/pod-group": group} if group else {}
     metadata = {"namespace": "ml", "name": name, "uid": name, "annotations": annotations}

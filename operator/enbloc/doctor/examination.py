@@ -38,7 +38,8 @@ async def examine(client: Client, ours: Installation) -> list[Finding]:
         before = len(found)
         for check in checks:
             try:
-                found += [each async for each in check(client, ours)]
+                async for each in check(client, ours):
+                    found.append(each)  # what was found counts after an error too
             except* APIError as group:
                 found += [_unknown(name, error) for error in _leaves(group)]
         found[before:] = dict.fromkeys(found[before:])  # many requests may fail for the same reason

@@ -10,7 +10,7 @@ from typing import Any, Final
 import yaml
 
 from enbloc.client.client import Client
-from enbloc.client.errors import NotFound
+from enbloc.client.errors import Forbidden, NotFound
 from enbloc.client.lease_objects import LONGEST, SHOWN, LeaseObject, LeaseSpec
 from enbloc.client.paths import CONFIG_MAPS, LEASES
 from enbloc.doctor.accounts import Accounts
@@ -96,8 +96,13 @@ def leader(client: Client, lease: LeaseObject) -> str:
 
 
 async def deployments(client: Client, ours: Installation) -> AsyncIterator[Finding]:
-    """Deployments of other schedulers whose flags or configuration name one of ours."""
+    """Deployments of other schedulers whose flags or configuration name one of ours.
+
+    Raises:
+        Forbidden: a configuration may not be read; raised after all Deployments were looked at.
+    """
     accounts = Accounts(client)
+    unread: Forbidden | None = None
     async for each in client.list(DEPLOYMENTS, shape=Deployment):
         where = f"{each.metadata.namespace}/{each.metadata.name}"
         if where in {f"{ours.namespace}/{ours.scheduler}", f"{ours.namespace}/{ours.release}"}:
@@ -105,6 +110,8 @@ async def deployments(client: Client, ours: Installation) -> AsyncIterator[Findi
         words = each.words
         enbloc = each.metadata.part_of == SCHEDULER_NAME
         if not enbloc and not any("scheduler" in word for word in words):
+            continue
+        if not await accounts.binds(each.metadata.namespace, each.pod.account):
             continue
         served = {word.removeprefix(_NAME_FLAG) for word in words if word.startswith(_NAME_FLAG)}
         for name in each.config_maps:
@@ -114,11 +121,16 @@ async def deployments(client: Client, ours: Installation) -> AsyncIterator[Findi
                 )
             except NotFound:
                 continue
+            except Forbidden as error:
+                unread = error
+                continue
             unnamed = SCHEDULER_NAME if enbloc else DEFAULT_SCHEDULER
             served |= configured((found.data or {}).values(), unnamed)
         shared = sorted(served & set(ours.serves))
-        if shared and await accounts.binds(each.metadata.namespace, each.pod.account):
+        if shared:
             yield _clash(f"deployment {where}", "is a scheduler that serves", shared)
+    if unread is not None:
+        raise unread
 
 
 def configured(texts: Iterable[str], unnamed: str = DEFAULT_SCHEDULER) -> set[str]:
