@@ -232,6 +232,48 @@ async def test_a_lease_counts_where_an_install_may_be(
     await two.stop()
 
 
+async def test_a_lease_of_a_tenant_does_not_count_for_who_takes_kube_scheduler_s(
+    store: Store,
+) -> None:
+    """Its Lease is in kube-system, and the binding names the namespace of its pods."""
+    store.objects["clusterrolebindings", "enbloc"] = binding("enbloc-system")
+    tenant = Install(store, "team", ["default-scheduler"]).start()
+    await asyncio.sleep(5)
+    ours = Install(store, "kube-system", ["enbloc", "default-scheduler"]).start()
+    await asyncio.sleep(60)
+    assert leads(tenant, ours) == [True, True]
+    await tenant.stop()
+    await ours.stop()
+
+
+async def test_who_takes_kube_scheduler_s_lease_is_seen_by_other_installs(store: Store) -> None:
+    store.objects["clusterrolebindings", "enbloc"] = binding("enbloc-system", "two")
+    instead = Install(store, "kube-system", ["enbloc", "default-scheduler"]).start()
+    await asyncio.sleep(5)
+    two = Install(store, "two").start()
+    await asyncio.sleep(60)
+    assert leads(instead, two) == [True, False]
+    await instead.stop()
+    await two.stop()
+
+
+async def test_names_on_a_lease_that_kube_scheduler_has_taken_back_keep_nobody_waiting(
+    store: Store,
+) -> None:
+    """It keeps the annotations that it finds."""
+    store.objects["clusterrolebindings", "enbloc"] = binding("enbloc-system", "two")
+    instead = Install(store, "kube-system", ["enbloc", "default-scheduler"]).start()
+    await asyncio.sleep(5)
+    await instead.crash()
+    spec = store.objects["leases", instead.lease]["spec"]
+    spec |= {"holderIdentity": "control-plane-1", "renewTime": "2026-01-01T00:00:00.000000Z"}
+    two = Install(store, "two").start()
+    await asyncio.sleep(5)
+    assert two.leading
+    assert two.conflicts == []
+    await two.stop()
+
+
 class Flooded(MemoryClient):
     """A server with so many Leases that to list those of all namespaces takes too long."""
 

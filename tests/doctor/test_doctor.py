@@ -107,6 +107,13 @@ async def test_a_lease_counts_as_a_rival_s_by_what_stands_on_it() -> None:
     ]
 
 
+async def test_names_that_an_earlier_holder_wrote_on_a_lease_do_not_count() -> None:
+    taken_back = lease("kube-system", "kube-scheduler", "control-plane", names="enbloc")
+    taken_back["metadata"]["annotations"]["enbloc.dev/holder"] = "enbloc-scheduler-0"
+    findings = await found({"leases": [taken_back]}, PLANNED)
+    assert of(findings, "schedulers") == [(Verdict.OK, "")]
+
+
 async def test_a_lease_that_nobody_renews_is_no_rival_s() -> None:
     leases = [
         lease("team", "dead", "them", names="enbloc", ago=3600),

@@ -476,6 +476,13 @@ KEYS: Final[Mapping[str, KeyMeaning]] = {
         "schedulerNames that the holder serves. A second install that serves one of them "
         "stands by.",
     ),
+    names.HOLDER_KEY: KeyMeaning(
+        "annotation",
+        "Lease",
+        "the scheduler",
+        "Holder that wrote enbloc.dev/scheduler-names. While another holds the Lease, such as "
+        "kube-scheduler, which keeps annotations, these names do not count.",
+    ),
     names.RUN_SECONDS_KEY: KeyMeaning(
         "annotation", "pod, in the sandbox", "you", "Number of seconds after which the pod ends."
     ),
@@ -544,6 +551,7 @@ KEYS_OF_OTHERS: Final[Mapping[str, KeyMeaning]] = {
         "label",
         "ClusterRoleBinding",
         "the manifests and the chart",
-        '"enbloc": schedulers look for each other\'s Leases in the namespaces of its subjects.',
+        '"enbloc": schedulers look for each other\'s Leases in the namespaces of its subjects, and '
+        "in kube-system.",
     ),
 }

@@ -311,7 +311,7 @@ class Elector:
         # The server keeps managedFields itself, and they may nest without limit.
         metadata = {k: v for k, v in lease["metadata"].items() if k != "managedFields"}
         if self._rivals:
-            metadata = self._rivals.marked(metadata, in_vain=in_vain)
+            metadata = self._rivals.marked(metadata, spec["holderIdentity"], in_vain=in_vain)
         metadata = await self._owned(metadata)
         body = {**lease, "metadata": metadata, "spec": spec}
         written: dict[str, Any]

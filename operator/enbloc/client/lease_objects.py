@@ -6,6 +6,8 @@ from typing import Final
 
 import msgspec
 
+from enbloc.model.names import HOLDER_KEY, SCHEDULER_NAMES_KEY
+
 #: The longest duration that counts of another's Lease, unless ours is longer (seconds).
 LONGEST: Final = 300.0
 #: The longest part of a holder's name that is shown (characters).
@@ -40,6 +42,20 @@ class LeaseObject(_Struct):
 
     metadata: LeaseMetadata
     spec: LeaseSpec | None = None
+
+
+def served_by(lease: LeaseObject) -> frozenset[str]:
+    """The schedulerNames that the holder of a Lease serves, or served when it released the Lease.
+
+    Empty if it says none. A kube-scheduler that takes the Lease keeps the annotations of the holder
+    before, so names that another holder wrote do not count.
+    """
+    annotations = lease.metadata.annotations or {}
+    holder = (lease.spec and lease.spec.holder_identity) or ""
+    if holder and annotations.get(HOLDER_KEY, holder) != holder:
+        return frozenset()
+    text = annotations.get(SCHEDULER_NAMES_KEY, "")
+    return frozenset(name for name in text.split(",") if name)
 
 
 class Subject(_Struct):

@@ -16,9 +16,23 @@ import msgspec
 from enbloc.client.client import Client
 from enbloc.client.clock import boot_clock
 from enbloc.client.errors import Forbidden, NotFound
-from enbloc.client.lease_objects import LONGEST, SHOWN, LeaseObject, LeaseSpec, RoleBindingObject
+from enbloc.client.lease_objects import (
+    LONGEST,
+    SHOWN,
+    LeaseObject,
+    LeaseSpec,
+    RoleBindingObject,
+    served_by,
+)
 from enbloc.client.paths import CLUSTER_ROLE_BINDINGS, LEASES
-from enbloc.model.names import COMPONENT_KEY, PART_OF_KEY, SCHEDULER_NAME, SCHEDULER_NAMES_KEY
+from enbloc.model.names import (
+    COMPONENT_KEY,
+    HOLDER_KEY,
+    KUBE_SYSTEM,
+    PART_OF_KEY,
+    SCHEDULER_NAME,
+    SCHEDULER_NAMES_KEY,
+)
 from enbloc.model.text import clipped, printable
 
 #: A rival's Lease expires after this many times its duration, so that the rival's own replicas,
@@ -34,8 +48,9 @@ class Rivals:
     """Finds the Leases of rivals; for one event loop.
 
     Anyone who may edit a namespace may write Leases there. So a Lease counts only if some
-    ClusterRoleBinding of enbloc grants permissions to its namespace. If no such binding is found
-    for our own namespace, every Lease counts.
+    ClusterRoleBinding of enbloc grants permissions to its namespace, or if it is in kube-system,
+    where who replaces kube-scheduler has it. If no such binding is found for our own namespace,
+    every Lease counts.
 
     Args:
         client: the API; without permission to list Leases and ClusterRoleBindings in the whole
@@ -70,23 +85,27 @@ class Rivals:
         self._seen: dict[tuple[str, str], tuple[tuple[Any, Any], float]] = {}
         self._warned = False
 
-    def marked(self, metadata: Mapping[str, Any], *, in_vain: bool = False) -> dict[str, Any]:
+    def marked(
+        self, metadata: Mapping[str, Any], holder: str, *, in_vain: bool = False
+    ) -> dict[str, Any]:
         """The metadata of our Lease, with the names that we serve.
 
         Args:
             metadata: the current metadata.
+            holder: who holds the Lease now; "" = it is released.
             in_vain: we never led, so a rival need not wait for our replicas: name nothing.
         """
         labels = {**(metadata.get("labels") or {}), COMPONENT_KEY: _SCHEDULER}
         served = "" if in_vain else ",".join(sorted(self._serves))
-        annotations = {**(metadata.get("annotations") or {}), SCHEDULER_NAMES_KEY: served}
+        ours = {SCHEDULER_NAMES_KEY: served, HOLDER_KEY: holder}
+        annotations = {**(metadata.get("annotations") or {}), **ours}
         return {**metadata, "labels": labels, "annotations": annotations}
 
     def compare(self, lease: Mapping[str, Any]) -> None:
         """Report if the holder of our own Lease serves other names."""
         shown = msgspec.convert(lease, LeaseObject)
-        served = _served(shown)
-        if served is None or served == self._serves:
+        served = served_by(shown)
+        if not served or served == self._serves:
             self._say("")
             return
         self._say(
@@ -119,7 +138,7 @@ class Rivals:
             self._say("")
             return False
         lease = found[standing[0]]
-        both = _named(self._serves & (_served(lease) or frozenset()))
+        both = _named(self._serves & served_by(lease))
         holder = _holder(lease) or "nobody now"
         self._say(
             f"the scheduler of the Lease {_where(standing[0])} (held by {holder}) serves {both} "
@@ -148,7 +167,7 @@ class Rivals:
                     LEASES, namespace, query=query, shape=LeaseObject
                 ):
                     key = (lease.metadata.namespace, lease.metadata.name)
-                    if key != self._own and self._serves & (_served(lease) or frozenset()):
+                    if key != self._own and self._serves & served_by(lease):
                         found[key] = lease
         except Forbidden as error:
             if not self._warned:
@@ -161,7 +180,7 @@ class Rivals:
         return found
 
     async def _installs(self) -> frozenset[str]:
-        """The namespaces in which enbloc's ClusterRoleBindings name subjects; empty = unknown."""
+        """The namespaces in which installs may have Leases; empty = unknown."""
         query = {"labelSelector": f"{PART_OF_KEY}={SCHEDULER_NAME}"}
         found: set[str] = set()
         try:
@@ -171,13 +190,8 @@ class Rivals:
                 found.update(each.namespace for each in binding.subjects or () if each.namespace)
         except (Forbidden, NotFound):
             return frozenset()
-        return frozenset(found) if self._own[0] in found else frozenset()
-
-
-def _served(lease: LeaseObject) -> frozenset[str] | None:
-    """The schedulerNames that a Lease says its holder serves; None = it names none."""
-    text = (lease.metadata.annotations or {}).get(SCHEDULER_NAMES_KEY)
-    return frozenset(text.split(",")) if text else None
+        everywhere = frozenset({*found, KUBE_SYSTEM})
+        return everywhere if found and self._own[0] in everywhere else frozenset()
 
 
 def _holder(lease: LeaseObject) -> str:

@@ -11,12 +11,12 @@ import yaml
 
 from enbloc.client.client import Client
 from enbloc.client.errors import Forbidden, NotFound
-from enbloc.client.lease_objects import LONGEST, SHOWN, LeaseObject, LeaseSpec
+from enbloc.client.lease_objects import LONGEST, SHOWN, LeaseObject, LeaseSpec, served_by
 from enbloc.client.paths import CONFIG_MAPS, LEASES
 from enbloc.doctor.accounts import Accounts
 from enbloc.doctor.finding import Finding, Installation, Verdict
 from enbloc.doctor.shapes import DEPLOYMENTS, ConfigMap, Deployment
-from enbloc.model.names import COMPONENT_KEY, DEFAULT_SCHEDULER, SCHEDULER_NAME, SCHEDULER_NAMES_KEY
+from enbloc.model.names import COMPONENT_KEY, DEFAULT_SCHEDULER, SCHEDULER_NAME
 from enbloc.model.text import clipped, printable
 
 CHECK: Final = "schedulers"
@@ -38,7 +38,7 @@ async def leases(client: Client, ours: Installation) -> AsyncIterator[Finding]:
     own = {(each.lease_namespace, each.lease) for each in ours.processes}
     async for lease in marked(client):
         key = (lease.metadata.namespace, lease.metadata.name)
-        shared = sorted(stated(lease) & set(ours.serves))
+        shared = sorted(served_by(lease) & set(ours.serves))
         if key in own or not shared:
             continue
         if (holder := leader(client, lease)) and await accounts.any_binds(key[0]):
@@ -69,13 +69,9 @@ async def marked(client: Client) -> AsyncIterator[LeaseObject]:
 
 async def served(client: Client) -> set[str]:
     """The schedulerNames that some scheduler of enbloc serves now."""
-    return {name async for each in marked(client) if leader(client, each) for name in stated(each)}
-
-
-def stated(lease: LeaseObject) -> set[str]:
-    """The schedulerNames that a Lease names."""
-    text = (lease.metadata.annotations or {}).get(SCHEDULER_NAMES_KEY, "")
-    return {name for name in text.split(",") if name}
+    return {
+        name async for each in marked(client) if leader(client, each) for name in served_by(each)
+    }
 
 
 def leader(client: Client, lease: LeaseObject) -> str:
