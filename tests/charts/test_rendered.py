@@ -267,6 +267,11 @@ def test_a_monitor_of_a_kind_that_is_not_served_is_named_with_what_to_do() -> No
             "admission.mode: the controller serves the webhook",
             id="a webhook that nobody serves",
         ),
+        pytest.param(
+            "admission.enabled=true,admission.mode=webhook,admission.webhook.certificate=secret",
+            "admission.webhook.caBundle: give the CA of the certificate in secretName",
+            id="a certificate that the API server cannot verify",
+        ),
     ],
 )
 def test_wrong_values_are_refused_by_name(setting: str, said: str) -> None:

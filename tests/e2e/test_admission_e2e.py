@@ -109,7 +109,11 @@ async def test_webhooks_fill_in_warn_and_block_nobody_once_they_are_gone(
         f"--webhook-key-file={pair.key}",
     )
     bundle = base64.b64encode(authority.pair.certificate.read_bytes()).decode()
-    settings = ("admission.mode=webhook", "admission.webhook.certificate=secret")
+    settings = (
+        "admission.mode=webhook",
+        "admission.webhook.certificate=secret",
+        f"admission.webhook.caBundle={bundle}",
+    )
     found = [
         one
         for one in rendered(world.target, world.namespace, *settings)
