@@ -20,7 +20,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any, Final
 
@@ -68,6 +68,8 @@ log = logging.getLogger(__name__)
 STATUS_SECONDS: Final = 2.0
 #: How long it then waits for events to be written (seconds).
 FLUSH_SECONDS: Final = 2.0
+#: How long a start waits for the first attempt to acquire the Lease (seconds).
+FIRST_TRY: Final = 2.0
 
 
 class Controller:
@@ -164,22 +166,9 @@ class Controller:
             LeaseLost: nothing more is written; requests already sent may still take effect.
         """
         lead = self._serve() if self._elector is None else self._elector.run(self._serve)
-        members, ask, synced = self._members, self._ask, self._synced
         works = (
             lead,
-            follow_pods(
-                self._pods, members, self._auto, self._sources.declaring, ask, synced[PODS]
-            ),
-            follow_namespaces(
-                self._namespaces.stream(), members, self._auto, ask, synced[NAMESPACES]
-            ),
-            follow_creators(self._jobs.stream(), job, members, ask, synced[JOBS]),
-            follow_creators(
-                self._stateful_sets.stream(), stateful_set, members, ask, synced[STATEFUL_SETS]
-            ),
-            follow_creators(
-                self._replica_sets.stream(), replica_set, members, ask, synced[REPLICA_SETS]
-            ),
+            self._inform(),
             self._recorder.run(),
             self._heartbeat.run(),
             self._admit(),
@@ -203,6 +192,36 @@ class Controller:
             await asyncio.gather(*tasks, return_exceptions=True)
         await self._recorder.flush(FLUSH_SECONDS)
         return 0
+
+    async def _inform(self) -> None:
+        """Keep the members in step with the cluster, until cancelled.
+
+        The first attempt at the Lease comes first: if it succeeds, the lists are newer than this
+        term, and need no confirmation.
+        """
+        if self._elector is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(FIRST_TRY):
+                    await self._elector.tried.wait()
+        members, ask, synced = self._members, self._ask, self._synced
+        works = (
+            follow_pods(
+                self._pods, members, self._auto, self._sources.declaring, ask, synced[PODS]
+            ),
+            follow_namespaces(
+                self._namespaces.stream(), members, self._auto, ask, synced[NAMESPACES]
+            ),
+            follow_creators(self._jobs.stream(), job, members, ask, synced[JOBS]),
+            follow_creators(
+                self._stateful_sets.stream(), stateful_set, members, ask, synced[STATEFUL_SETS]
+            ),
+            follow_creators(
+                self._replica_sets.stream(), replica_set, members, ask, synced[REPLICA_SETS]
+            ),
+        )
+        async with asyncio.TaskGroup() as informing:
+            for work in works:
+                informing.create_task(work)
 
     async def _admit(self) -> None:
         """Serve admission webhooks if enabled, on a standby too."""
