@@ -3,6 +3,7 @@
 """What the commands that simulate print when the simulation reaches its time limit."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -44,6 +45,38 @@ async def test_a_queue_that_was_not_simulated_in_time_says_how_much_is_missing(
     found = json.loads(capsys.readouterr().out)
     assert found["complete"] is False
     assert {item["start"] for item in found["items"]} == {None}
+
+
+class Simulating:
+    """A clock that a simulation moves by half a minute."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def until(self, seconds: float) -> Callable[[], bool]:
+        end = self.now + seconds
+
+        def timely() -> bool:
+            self.now = max(self.now, 30.0)
+            return self.now <= end
+
+        return timely
+
+
+async def test_a_long_simulation_leaves_the_time_for_starts_and_changes(
+    desk: Desk, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await crowd(desk)
+    monkeypatch.setattr("enbloc.process.workers.until", Simulating().until)
+    assert await desk.type("queue") == 0
+    _, first, *_ = rows(capsys.readouterr().out)
+    assert first.startswith("1 wait-0 ")
+    assert " <=" in first
+    monkeypatch.setattr("enbloc.process.workers.until", Simulating().until)
+    assert await desk.type("explain", "wait-0") == 0
+    printed = capsys.readouterr().out
+    assert "the end of default/early" in printed
+    assert "Not every change was tried" not in printed
 
 
 async def test_an_explanation_without_the_time_for_it_concludes_nothing(

@@ -83,7 +83,7 @@ def test_of_a_pod_that_has_not_started_the_limit_is_an_expectation() -> None:
 
 def test_nobody_looks_any_further_when_there_is_no_time_left() -> None:
     cluster = full(limit=600.0)
-    assert Outlook(present(cluster), go_on=lambda: False).starts() == {}
+    assert Outlook(present(cluster)).within(lambda: False).starts() == {}
 
 
 def test_a_gang_that_fits_no_empty_node_never_starts() -> None:

@@ -433,7 +433,7 @@ def test_what_is_reserved_beyond_the_members_is_told_of() -> None:
 def test_where_there_is_no_time_left_the_answer_says_so() -> None:
     here = cluster("n1", cpu=1)
     here.gang("train", 2)
-    found = Outlook(present(here), go_on=lambda: False)
+    found = Outlook(present(here)).within(lambda: False)
     assert not found.explain(found.rows[0]).complete
 
 

@@ -269,6 +269,6 @@ def outlook(access: Access) -> "tuple[Outlook, str]":
 
         in_copy = copies.in_copy if copies.AVAILABLE else None
         with access.answering():
-            said = Outlook(found, in_copy, go_on=until(SECONDS), timely=until(BASE_SECONDS))
+            said = Outlook(found, in_copy, until(BASE_SECONDS))
         access.note([said.cut] if said.cut else [])
-        return said, namespace
+        return said.within(until(SECONDS)), namespace

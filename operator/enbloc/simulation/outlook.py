@@ -47,7 +47,6 @@ class Outlook:
         present: the cluster.
         in_copy: runs each try of a change in a copy of the process; None = build the cluster anew
             for each try, which takes as long as this constructor.
-        go_on: whether there is time left for more than what waits and why.
         timely: whether there is time left to find out what waits and why; once false, the rows are
             what was found by then.
 
@@ -65,12 +64,11 @@ class Outlook:
         self,
         present: PresentState,
         in_copy: InCopy | None = None,
-        go_on: GoOn = lambda: True,
         timely: GoOn = lambda: True,
     ) -> None:
         self._present = present
-        self._go_on = go_on
         self._in_copy = in_copy
+        self._go_on: GoOn = lambda: True
         cluster = SimulatedCluster(present)
         self.schedulers = tuple(present.profiles)
         self.now = present.now
@@ -99,7 +97,7 @@ class Outlook:
         )
 
     def within(self, go_on: GoOn) -> "Outlook":
-        """The same outlook, which tries no more changes once `go_on` is false."""
+        """The same outlook, which finds out no more than what waits once `go_on` is false."""
         other = copy(self)
         other._go_on = go_on  # noqa: SLF001  # of its own class
         return other

@@ -133,7 +133,7 @@ def view_of(
         go_on: called repeatedly: whether there is time left; then the outlook is not complete.
         in_copy: how changes are tried, see `Outlook`.
     """
-    outlook = Outlook(present, in_copy, timely=go_on)
+    outlook = Outlook(present, in_copy, go_on)
     rows = [
         Row(place if each.decided else None, each) for place, each in enumerate(outlook.rows, 1)
     ]
