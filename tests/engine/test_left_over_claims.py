@@ -13,6 +13,7 @@ import pytest
 from enbloc.devices.facts import AllocatedDevice, Allocation, Consumer, ResourceClaim
 from enbloc.engine.effects import Unreserve
 from enbloc.engine.events import FactGone, FactSeen
+from enbloc.model.groups import GroupKey
 from enbloc.model.pods import ContainerResource, NodeSelectorTerm
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.storage.facts import StorageClass
@@ -326,6 +327,42 @@ def test_where_that_fails_it_is_tried_again_after_a_while_and_not_before() -> No
     seen(cluster, [claim("g-0-gpus", exactly(count=1))])
     cluster.settle(seconds=300)
     assert [each for each in cluster.effects if isinstance(each, Unreserve)] == tries
+
+
+def test_what_a_request_under_way_leaves_after_the_first_look_is_taken_back_later() -> None:
+    """A former leader's PreBind may land after the gang was found to lack a member."""
+    cluster = cluster_with_gang()
+    cluster.delete("g-1")
+    cluster.settle(seconds=5)
+    reserve(cluster, "g-0-gpus", got("n1"), "g-0")
+    cluster.settle(seconds=30)
+
+    assert taken_back(cluster) == {"g-0": ["ns/g-0-gpus"]}
+
+
+def test_what_a_member_brings_into_a_group_that_was_just_looked_at_is_taken_back() -> None:
+    cluster = cluster_with_gang()
+    reserve(cluster, "g-0-gpus", got("n1"), "g-0")
+    seen(cluster, [claim("other-gpus", exactly(count=1))])
+    wanted = replace(spec(cpu=1), resource_claims=GPU)
+    cluster.pod("other", "unknown", spec=wanted, resource_claims=("other-gpus",))
+    cluster.delete("g-1")
+    cluster.settle(seconds=45)
+    cluster.change("other", labels=(("a", "b"),))  # looked at again, in vain
+    cluster.settle()
+    before = len(cluster.effects)
+    cluster.change("g-0", group=GroupKey("ns", "unknown"))
+    cluster.settle(seconds=30)
+
+    assert any(isinstance(each, Unreserve) for each in cluster.effects[before:])
+
+
+def test_a_group_that_left_nothing_is_not_looked_at_for_ever() -> None:
+    cluster = cluster_with_gang()
+    cluster.delete("g-1")
+    cluster.settle(seconds=60)
+
+    assert cluster.engine.wakeup() is None
 
 
 def test_a_group_without_a_pod_group_any_more_gives_it_back_too() -> None:

@@ -9,9 +9,9 @@ Source: kube-scheduler v1.36 pkg/scheduler/framework/plugins/dynamicresources/dy
 PostFilter, which takes one claim of one pod.
 """
 
-import math
 from typing import Final
 
+from enbloc.engine.deadlines import Deadlines
 from enbloc.engine.effects import Unreserve
 from enbloc.engine.state import ClusterState
 from enbloc.engine.turn import Turn
@@ -34,8 +34,10 @@ class LeftOvers:
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
-        #: When a group that may not be tried is checked again, and whether even without any event.
-        self._again: dict[GroupKey, tuple[float, bool]] = {}
+        #: From when a group that may not be tried may be checked again.
+        self._again: dict[GroupKey, float] = {}
+        #: When those are checked even without any event of their own.
+        self._due: Deadlines[GroupKey] = Deadlines()
 
     def take_back(self, turn: Turn, facts: GroupFacts, profile: Profile, plan: str = "") -> bool:
         """Take back all that is left of a group's pending members; return whether anything was.
@@ -59,23 +61,32 @@ class LeftOvers:
         return found
 
     def parked(self, turn: Turn, facts: GroupFacts, profile: Profile) -> None:
-        """Take it back from a group that may not be tried, at most once in PAUSE seconds."""
-        due, _ = self._again.get(facts.key, (turn.now, False))
-        if facts.pending and due <= turn.now:
+        """Take it back from a group that may not be tried, at most once in PAUSE seconds.
+
+        It is checked once more after these, as requests of an earlier attempt may have been under
+        way; then for as long as something is left.
+        """
+        if not any(map(ledgers_of(self._state.nodes).concerns, facts.pending)):
+            return
+        due = self._again.get(facts.key)
+        if due is None or due <= turn.now:
             found = self.take_back(turn, facts, profile)
-            self._again[facts.key] = turn.now + PAUSE, found
+            last = due is not None and not found
+            due = self._again[facts.key] = turn.now + PAUSE
+            if last:
+                return
+        self._due.put(facts.key, due)
 
     def tried(self, key: GroupKey) -> None:
         """Forget a group that may be tried again, or is gone."""
         self._again.pop(key, None)
+        self._due.drop(key)
 
     def expire(self, turn: Turn) -> None:
-        """Mark the groups with left-overs for review."""
-        for key, (due, left) in self._again.items():
-            if left and due <= turn.now:
-                self._again[key] = due, False
-                turn.change(key)
+        """Mark the groups that are to be checked for review."""
+        for key in self._due.due(turn.now):
+            turn.change(key)
 
     def deadline(self) -> float:
         """Return when the next one is due; infinity = none is."""
-        return min((due for due, left in self._again.values() if left), default=math.inf)
+        return self._due.first()
