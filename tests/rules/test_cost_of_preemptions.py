@@ -5,6 +5,7 @@
 import pytest
 
 from enbloc.engine.preemption import PreemptionLimits
+from enbloc.model.pods import Pod, PodUID
 from tests.calls import calls_of
 from tests.world.cluster import Cluster
 
@@ -37,4 +38,31 @@ def test_an_idle_turn_costs_the_same_however_many_preempt(
         cluster = preempting(count, answer, limits)
         assert bool(cluster.evicted) is (limits == PreemptionLimits())
         costs.append(calls_of(cluster.step) + calls_of(cluster.engine.wakeup))
+    assert costs[0] == costs[1]
+
+
+class Known(dict[PodUID, Pod]):
+    """Pods by UID, and how often it was asked whether one is there."""
+
+    asked = 0
+
+    def __contains__(self, uid: object) -> bool:
+        self.asked += 1
+        return super().__contains__(uid)
+
+
+def test_a_pod_that_preempts_nobody_costs_the_same_however_many_did() -> None:
+    """Semantics §9.1: those who were placed by a preemption run on."""
+    costs: list[int] = []
+    for count in (10, 40):
+        cluster = preempting(count, "ok", PreemptionLimits())
+        assert len(cluster.where("high-")) == count
+        cluster.node("more", cpu=2)
+        cluster.pod("plain-0")
+        cluster.settle()
+        known = cluster.engine._state.pods = Known(cluster.engine._state.pods)
+        cluster.pod("plain-1")
+        cluster.settle()
+        assert len(cluster.where("plain-")) == 2
+        costs.append(known.asked)
     assert costs[0] == costs[1]

@@ -122,8 +122,9 @@ class Preemptions(Policy):
         self._effort = StepAccount()
         self._limits, self._evictions = core.settings.preemption, EvictionCounts()
         self._preempted = PreemptedBy(core)
-        #: Pods that this process has nominated, chosen, or seen nominated.
-        self._known: set[PodUID] = set()
+        #: Pods that this process has nominated, chosen, or seen nominated; and how many were left
+        #: when those that are gone were last forgotten.
+        self._known, self._left = set[PodUID](), 0
         self._rests = Rests(core.state, core.groups, core.victims)
 
     def nominated(self, group: GroupKey) -> Mapping[PodUID, str]:
@@ -576,7 +577,9 @@ class Preemptions(Policy):
         self._setbacks.end(key)
         self._preempted.pop(key, None)
         self._rests.end(key)
-        self._known = {uid for uid in self._known if uid in self._state.pods}
+        if len(self._known) > 2 * self._left:
+            self._known = {uid for uid in self._known if uid in self._state.pods}
+            self._left = len(self._known)
         each = self._open.of(key)
         if each is not None:
             self._end(turn, each)
