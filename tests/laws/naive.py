@@ -308,7 +308,13 @@ class Run:
     def floor(self) -> Floors:
         """What counts as the floor, if it was never raised since the group started."""
         assert self.group is not None
-        return reduced(floors(self.group), self.before)
+        floor = floors(self.group)
+        left = reduced(floor, self.before)
+        if not self.relaunched:
+            return left
+        # Its owner may run those that succeeded anew (semantics §2.4).
+        there = count(self.live) + self.done
+        return {role: max(n, min(floor[role], there[role])) for role, n in left.items()}
 
 
 class View:

@@ -135,6 +135,45 @@ def test_what_succeeded_before_counts_only_as_far_as_its_owner_still_runs_that_r
     assert world.where("st-") == {}
 
 
+@PROCESSES
+def test_members_that_succeeded_and_are_made_anew_are_needed_again(
+    process: Callable[[World], World],
+) -> None:
+    """Semantics §2.4: a training job that is resumed, or restarts, may run all of them anew."""
+    world = running(4)
+    world.finish("st-0")
+    world.settle()
+    gone(world)
+    occupied(world, "n0")
+    world = process(world)
+    back(world, 4)
+    assert world.where("st-") == {}
+    world.delete("other-n0")
+    world.settle()
+    assert len(world.where("st-")) == 4
+
+
+@pytest.mark.parametrize("role", ["", "workers"])
+def test_a_late_wave_of_a_job_of_a_jobset_is_placed_whole(role: str) -> None:
+    """Semantics §2.4: more of its completions are done than it runs at once."""
+    world = World()
+    world.nodes("n0 n1 n2 n3", cpu=4)
+    world.group("st", 4, roles=[(role, 4)] if role else (), timeout=60)
+    placed: list[int] = []
+    for wave in range(3):
+        for index in range(4):
+            world.member(f"st-{wave}-{index}", "st", role=role, owner=SET)
+        world.settle()
+        now = sorted(world.where(f"st-{wave}-"))
+        placed.append(len(now))
+        world.run_pods(now)
+        for name in now:
+            world.finish(name)
+        world.settle()
+        occupied(world, *(["n0", "n1"] if wave else []))
+    assert placed == [4, 4, 0]
+
+
 def test_a_group_that_was_suspended_may_come_back_with_more_roles() -> None:
     """Semantics §2.5: a cluster that gained a group of workers while it was suspended."""
     world = World()

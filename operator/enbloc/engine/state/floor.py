@@ -52,10 +52,12 @@ class RunFloor:
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────
 
-    def start(self, group: Group | None, since: float) -> None:
-        """Record that it runs together since then (server seconds)."""
+    def start(self, group: Group | None, since: float, there: Counter[str]) -> None:
+        """Record that it runs together since then (server seconds); `there` is as of `of`."""
         if group is not None:
-            self.captured = {role: self.of(group, role, least) for role, least in group.floors()}
+            self.captured = {
+                role: self.of(group, role, least, there) for role, least in group.floors()
+            }
         self.started = since
         self.lower(group)
 
@@ -100,8 +102,15 @@ class RunFloor:
 
     # ── derived values ───────────────────────────────────────────────────────────────────────
 
-    def of(self, group: Group, role: str, minimum: int) -> int:
-        """Return what counts of a minimum of the PodGroup; role "" = the group's own."""
+    def of(self, group: Group, role: str, minimum: int, there: Counter[str]) -> int:
+        """Return what counts of a minimum of the PodGroup.
+
+        Args:
+            group: the PodGroup.
+            role: "" = the group's own minimum.
+            minimum: what the PodGroup asks for.
+            there: if relaunched, by role, its members that are live, or succeeded since.
+        """
         if self.started is not None:
             return min(minimum, self.captured.get(role, minimum))
         if not self.relaunched:
@@ -109,9 +118,10 @@ class RunFloor:
         if group.memory.expected and not role:
             return min(minimum, group.memory.expected)
         minimum = min(minimum, self.captured.get(role, minimum))
+        # An owner may run all of them anew, those that succeeded as well.
         if role:
-            return max(0, minimum - self.before[role])
-        return max(1, minimum - self.before.total())
+            return max(0, minimum - self.before[role], min(minimum, there[role]))
+        return max(1, minimum - self.before.total(), min(minimum, there.total()))
 
     def coming(self, group: Group | None) -> AbstractSet[str]:
         """Return the roles with a minimum that came since the start, and are not placed yet."""

@@ -204,7 +204,7 @@ class Run:
     def start(self, now: float) -> None:
         """Record that the floor runs together: not before a Binding, which the server timed."""
         bound = max((pod.bound_at for pod in self._held_pods()), default=now)
-        self.floor.start(self.group, max(now, min(bound, now + CLOCK_ERROR)))
+        self.floor.start(self.group, max(now, min(bound, now + CLOCK_ERROR)), self._there)
         self._runners = Runners(self._who_runs())
 
     def _who_runs(self) -> list[PodUID]:
@@ -372,7 +372,7 @@ class Run:
         coming: tuple[Floor, ...] = ()
         total = Floor(
             role="",
-            minimum=self.floor.of(group, "", group.min_member) if group else 1,
+            minimum=self.floor.of(group, "", group.min_member, self._there) if group else 1,
             pending=len(pending),
             bound=len(bound),
             succeeded=done.total() if done else 0,
@@ -420,7 +420,7 @@ class Run:
         All roles are included: an optional sub-group is whole or absent, too.
         """
         group, done = self.group, self._held_successes
-        least = self.floor.of(group, "", group.min_member) if group else 1
+        least = self.floor.of(group, "", group.min_member, self._there) if group else 1
         roles = self._floors(group, [], [], done) if group and group.roles else ()
         return (Floor("", least, 0, 0, done.total()), *roles)
 
@@ -440,9 +440,11 @@ class Run:
         """Return a floor for each role that has a minimum."""
         waiting = Counter(pod.role for pod in pending)
         sitting = Counter(pod.role for pod in bound)
-        of = self.floor.of
+        of, there = self.floor.of, self._there
         return tuple(
-            Floor(role, of(group, role, least), waiting[role], sitting[role], succeeded[role])
+            Floor(
+                role, of(group, role, least, there), waiting[role], sitting[role], succeeded[role]
+            )
             for role, least in group.minimums()
             if least > 0
         )
@@ -456,6 +458,13 @@ class Run:
     def bound(self) -> list[Pod]:
         """Return the live members with a node."""
         return [pod for pod in self.live.values() if pod.node]
+
+    @property
+    def _there(self) -> Counter[str]:
+        """Return how many members of each role a relaunched run has, or that succeeded since."""
+        if not self.floor.relaunched or self.started is not None:
+            return _NONE
+        return Counter(pod.role for pod in self.live.values()) + self._held_successes
 
     @property
     def gathers(self) -> bool:
