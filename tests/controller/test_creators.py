@@ -135,9 +135,11 @@ DISRUPTED = {"type": "DisruptionTarget", "status": "True"}
     ],
 )
 def test_whether_deletions_count_against_the_backoff_limit(rules: Any, counted: bool) -> None:
-    found = a_job(backoffLimit=2, podFailurePolicy={"rules": rules})
+    policy = {"rules": rules}
+    found = a_job(backoffLimit=2, backoffLimitPerIndex=1, podFailurePolicy=policy)
 
     assert found.backoff_limit == (2 if counted else None)
+    assert found.index_limit == (1 if counted else None)
 
 
 def test_a_stateful_set_is_ordered_unless_it_says_parallel() -> None:

@@ -379,3 +379,27 @@ def test_which_jobs_a_repair_could_make_fail(group: Group, job: Creator, warned:
         "condition DisruptionTarget"
     )
     assert notes == [warning] * warned
+
+
+@pytest.mark.parametrize(
+    ("limit", "warned"),
+    [
+        pytest.param(0, True, id="the first failure of an index is its last"),
+        pytest.param(1, False, id="an index may fail once"),
+        pytest.param(None, False, id="there is no such limit"),
+    ],
+)
+def test_a_repair_could_make_each_index_of_a_job_fail_for_good(
+    limit: int | None, warned: bool
+) -> None:
+    """Semantics §4.5: the API server sets backoffLimit as high as can be then."""
+    found = replace(TRAIN, backoff_limit=2**31 - 1, index_limit=limit)
+
+    notes = [note for _, note in fragile(EIGHT, by_uid(found))]
+
+    warning = (
+        "Job train: spec.backoffLimitPerIndex is 0, but a repair of this gang may delete 8 of its "
+        "pods, and the index of each fails for good; recreate it with 1 or more, or let "
+        "spec.podFailurePolicy ignore pods with condition DisruptionTarget"
+    )
+    assert notes == [warning] * warned

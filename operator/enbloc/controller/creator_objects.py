@@ -77,6 +77,7 @@ class _JobSpec(_Struct):
     completions: int | None = None
     completion_mode: str | None = None
     backoff_limit: int | None = None
+    backoff_limit_per_index: int | None = None
     suspend: bool | None = None
     pod_failure_policy: _FailurePolicy | None = None
     template: _Template | None = None
@@ -116,6 +117,7 @@ def job(found: JobObject) -> Creator:
     if completions is None and spec.parallelism is None:
         completions = 1
     limit = 6 if spec.backoff_limit is None else spec.backoff_limit
+    forgives = _forgives(spec.pod_failure_policy)
     return replace(
         _creator(JOB, found.metadata, spec.template),
         pods=1 if spec.parallelism is None else spec.parallelism,
@@ -125,7 +127,8 @@ def job(found: JobObject) -> Creator:
         ended=_ended(status),
         indexed=spec.completion_mode == "Indexed",
         suspended=bool(spec.suspend),
-        backoff_limit=None if _forgives(spec.pod_failure_policy) else limit,
+        backoff_limit=None if forgives else limit,
+        index_limit=None if forgives else spec.backoff_limit_per_index,
     )
 
 
@@ -186,7 +189,7 @@ def _ended(status: _JobStatus) -> bool | None:
 
 
 def _forgives(policy: _FailurePolicy | None) -> bool:
-    """Whether the backoffLimit does not count pods that a scheduler deletes.
+    """Whether the limits of failures do not count pods that a scheduler deletes.
 
     The first rule that such a pod matches decides.
     """

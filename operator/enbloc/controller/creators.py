@@ -57,6 +57,7 @@ class Creator:
         ordered: StatefulSet: each pod waits until the one before is Ready.
         backoff_limit: Job: how many pods may fail, counting deleted ones; None = deletions by a
             scheduler do not count.
+        index_limit: Job: the same for each index (backoffLimitPerIndex); None = not set, too.
         generation: metadata.generation.
     """
 
@@ -77,6 +78,7 @@ class Creator:
     suspended: bool = False
     ordered: bool = False
     backoff_limit: int | None = None
+    index_limit: int | None = None
     generation: int = 0
 
     @property

@@ -14,6 +14,7 @@ Creators = Mapping[str, Creator]
 """What makes the members of one group, by UID."""
 
 _MOST_NAMED = 3
+_FORGIVE = "let spec.podFailurePolicy ignore pods with condition DisruptionTarget"
 
 
 def of_role(counts: Counter[str], role: str) -> int:
@@ -102,17 +103,27 @@ def suspended(creators: Creators) -> str:
 def fragile(group: Group, creators: Creators) -> Iterator[tuple[Creator, str]]:
     """Jobs that one repair of this gang could make fail, each with its warning.
 
-    Each pod that a repair deletes counts against a Job's backoffLimit, unless its podFailurePolicy
-    ignores DisruptionTarget. With `Keep` nothing is deleted. Source: semantics §4.5.
+    Each pod that a repair deletes counts against a Job's backoffLimit and backoffLimitPerIndex,
+    unless its podFailurePolicy ignores DisruptionTarget. With `Keep` nothing is deleted. Source:
+    semantics §4.5.
     """
     if group.least < 2 or group.on_incomplete is OnIncomplete.KEEP:
         return
     for creator in creators.values():
         limit, size = creator.backoff_limit, min(creator.span, group.least)
-        if creator.ended is None and limit is not None and limit < size:
+        if creator.ended is not None:
+            continue
+        if limit is not None and limit < size:
             note = (
                 f"{creator.title}: spec.backoffLimit is {limit}, but a repair of this gang may "
                 f"delete {size} of its pods, and each counts against it; raise it to {size}, or "
-                "let spec.podFailurePolicy ignore pods with condition DisruptionTarget"
+                f"{_FORGIVE}"
+            )
+            yield creator, note
+        elif creator.index_limit == 0:
+            note = (
+                f"{creator.title}: spec.backoffLimitPerIndex is 0, but a repair of this gang may "
+                f"delete {size} of its pods, and the index of each fails for good; recreate it "
+                f"with 1 or more, or {_FORGIVE}"
             )
             yield creator, note
