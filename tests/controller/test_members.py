@@ -4,6 +4,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,6 +46,20 @@ def test_readiness_is_a_change() -> None:
 
 def test_a_terminating_pod_is_not_ready() -> None:
     assert not Member.of(replace(pod(), deleting=True), ready=True).ready
+
+
+@pytest.mark.parametrize(
+    ("before", "phase"), [(Phase.RUNNING, Phase.FAILED), (Phase.SUCCEEDED, Phase.SUCCEEDED)]
+)
+def test_who_is_deleted_before_the_end_has_not_succeeded(before: Phase, phase: Phase) -> None:
+    """Semantics §2.2."""
+    members = Members()
+    members.put(replace(pod(), phase=before, deleting=before is Phase.RUNNING), ready=False)
+    ended = replace(pod(), phase=Phase.SUCCEEDED, deleting=True)
+    for version in (1, 2):
+        members.put(replace(ended, resource_version=version), ready=False)
+    [member] = members.of(TRAIN)
+    assert member.phase is phase
 
 
 def test_a_pod_that_changes_its_group_touches_both() -> None:

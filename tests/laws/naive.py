@@ -10,6 +10,7 @@ it knew, the two differ; a law then takes the reading that accuses nobody.
 import math
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 
 from enbloc.engine.events import (
     Event,
@@ -124,7 +125,11 @@ class Run:
         return sorted((p for p in self.live if pending(p)), key=lambda p: (p.created, p.key))
 
     def put(self, pod: Pod) -> None:
-        fresh = pod.uid not in self.pods
+        before = self.pods.get(pod.uid)
+        fresh = before is None
+        if pod.deleting and (before is None or before.phase is not Phase.SUCCEEDED):
+            # Who is deleted before the end has not done the work (semantics §2.2).
+            pod = replace(pod, phase=Phase.FAILED) if pod.phase is Phase.SUCCEEDED else pod
         first = self.settled and fresh and pod.live and not self.live
         if first and self.owners and owner_of(pod) not in self.owners:
             self._die()

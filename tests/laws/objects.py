@@ -73,13 +73,14 @@ class Objects(Server):
     def put_pod(self, pod: Pod) -> None:
         owner = self.owners.get(pod.group.name) if pod.group else None
         before = self.pods.get(pod.key.name)
-        if owner and pod.owner and pod.owner.uid == owner.uid and pod.phase is Phase.SUCCEEDED:
+        done = pod.phase is Phase.SUCCEEDED and not pod.deleting
+        if owner and pod.owner and pod.owner.uid == owner.uid and done:
             owner.done[pod.role] += before is None or before.phase is not Phase.SUCCEEDED
         super().put_pod(pod)
 
     def end(self, name: str) -> None:
-        """Ask for a pod's end: what never ran is gone at once, the rest terminates first."""
-        if self.pods[name].node:
+        """Ask for a pod's end: what does not run is gone at once, the rest terminates first."""
+        if self.pods[name].node and not self.pods[name].finished:
             self.change(name, deleting=True)
         else:
             self.delete(name)

@@ -295,6 +295,38 @@ def test_failed_members_are_not_held() -> None:
     assert world.status["g"].succeeded == 0
 
 
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_member_that_is_deleted_is_lost_although_it_ends_with_success(restart: bool) -> None:
+    """Semantics §2.2: it saved its work on SIGTERM, and a finalizer keeps it."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("g", 2)
+    world.change("g-1", deleting=True)
+    world.settle()
+    world.finish("g-1")
+    if restart:
+        world = world.restarted()
+    world.settle()
+    assert world.condition("g")[:2] == (False, "BelowMinimum")
+    assert world.status["g"].succeeded == 0
+    world.member("g-2", "g")
+    world.settle()
+    assert "g-2" in world.where("g")
+
+
+def test_a_member_that_succeeded_before_it_was_deleted_is_held() -> None:
+    """Semantics §2.2: a finalizer keeps it."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("g", 2)
+    world.finish("g-1")
+    world.settle()
+    world.change("g-1", deleting=True)
+    world.settle()
+    assert world.condition("g", "Satisfied")[0] is True
+    assert world.status["g"].succeeded == 1
+
+
 def test_a_finished_bare_pod_of_an_older_run_is_not_counted_in_the_new_one() -> None:
     """Semantics §2.2."""
     world = World()

@@ -45,12 +45,12 @@ class Member:
     created: float = 0.0
 
     @classmethod
-    def of(cls, pod: Pod, *, ready: bool) -> "Member":
-        """The Member for a pod."""
+    def of(cls, pod: Pod, *, ready: bool, before: Phase | None = None) -> "Member":
+        """The Member for a pod; `before` is as of `Pod.phase_after`."""
         return cls(
             uid=pod.uid,
             role=pod.role,
-            phase=pod.phase,
+            phase=pod.phase_after(before),
             live=pod.live,
             bound=pod.bound,
             ready=ready and pod.live,
@@ -132,8 +132,8 @@ class Members:
         touched: set[GroupKey] = set()
         if self._group_of.get(pod.uid, pod.group) != pod.group:
             touched |= self.remove(pod.uid)
-        member = Member.of(pod, ready=ready)
         before = self._members.get(pod.group, {}).get(pod.uid)
+        member = Member.of(pod, ready=ready, before=before.phase if before is not None else None)
         if before != member:
             self._group_of[pod.uid] = pod.group
             self._members.put(pod.group, pod.uid, member)

@@ -127,6 +127,9 @@ class EventHandlers:
     def _pod_seen(self, pod: Pod, turn: Turn) -> None:
         pod = self._regroup(pod, turn)
         old, seat = self._state.pods.get(pod.uid), self._state.seat(pod.uid)
+        phase = pod.phase_after(old.phase if old is not None else None)
+        if phase is not pod.phase:
+            pod = replace(pod, phase=phase)
         turn.happened += self._state.pod_seen(pod)
         if self._observed and pod.node and (old is None or old.phase != pod.phase or not old.node):
             turn.observed.append(PodChanged(old, pod, pod.uid in self._placed))

@@ -363,6 +363,16 @@ class Pod:
         """Whether it is live and has a node."""
         return self.live and self.node != ""
 
+    def phase_after(self, before: Phase | None) -> Phase:
+        """Its phase, as it counts; `before` is what counted until now, None = the pod is new.
+
+        A pod that is deleted before it finishes may end with exit code 0, and is Succeeded then.
+        Its work is not done, and its controller replaces it: it has failed.
+        """
+        if self.phase is Phase.SUCCEEDED and self.deleting and before is not Phase.SUCCEEDED:
+            return Phase.FAILED
+        return self.phase
+
     @property
     def bound_at(self) -> float:
         """When it was bound, according to its conditions, else created; server seconds."""
