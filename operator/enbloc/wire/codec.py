@@ -39,7 +39,6 @@ from enbloc.model.names import (
     PLAN_KEY,
     RANK_KEY,
     Condition,
-    Reason,
 )
 from enbloc.model.node import Node
 from enbloc.model.pods import NodeSelectorTerm, Owner, Phase, Pod, PodKey, PodUID
@@ -88,6 +87,7 @@ from enbloc.wire.objects import (
     TaintObject,
     Texts,
 )
+from enbloc.wire.pod_ends import admission_refusal, preempted
 from enbloc.wire.problems import Problems, quantities
 from enbloc.wire.topologies import topology_parts, topology_request
 
@@ -134,9 +134,6 @@ _LONGEST_NOTE: Final = 1024
 _LONGEST_TIME: Final = 64
 #: The longest wait of a preemptor for a pod to end (seconds).
 _LONGEST_GRACE: Final = 3600
-#: The reason on every pod that is evicted through the Eviction API, by anyone. Source: kubernetes
-#: v1.36 pkg/registry/core/pod/storage/eviction.go addConditionAndDeletePod.
-_EVICTED: Final = "EvictionByEvictionAPI"
 #: A kubelet writes the first status of a pod within this after it was bound (seconds).
 _FIRST_STATUS_SECONDS: Final = 30.0
 _kept_seconds = lru_cache(maxsize=16384)(seconds_of)
@@ -207,7 +204,7 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
         labels=_pairs(labels),
         annotations=kept_annotations,
         nominated=_node_name(status.nominated_node_name or ""),
-        rejected=_admission_refusal(status) if status.reason else "",
+        rejected=admission_refusal(status) if status.reason else "",
         rank=_rank(annotations) if spec.node_name else None,
         gang_gate=gang_gate,
         gang_running=_gang_running(status) if gang_gate else None,
@@ -220,7 +217,10 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
         started=_seconds(status.start_time) if status.start_time else None,
         preempts=spec.preemption_policy != "Never",
         grace=_grace(spec),
-        preempted=_preempted(status, deleting=metadata.deletion_timestamp is not None),
+        preempted=preempted(
+            _condition(status.conditions, DISRUPTION_TARGET),
+            deleting=metadata.deletion_timestamp is not None,
+        ),
         priority_class=_shared(spec.priority_class_name) if spec.priority_class_name else "",
         mirror=MIRROR_POD_KEY in annotations,
         checkpointed=checkpointed(annotations) if annotations else None,
@@ -434,22 +434,6 @@ def _owner(metadata: Metadata) -> Owner | None:
     return None
 
 
-def _admission_refusal(status: PodStatusObject) -> str:
-    """Why the kubelet never admitted a pod: it failed for a reason, and lists no containers.
-
-    A kubelet that refuses a pod writes only phase, reason and message. It lists the containers,
-    started or not, of every pod that it admitted; so what ends a pod later (Evicted,
-    DeadlineExceeded, Terminated, Preempting) leaves their statuses beside the reason, while an
-    `Evicted` without them is a node under pressure that refused the pod. Other components that fail
-    a pod (such as garbage collection) give no reason.
-
-    Source: kubelet v1.36 pkg/kubelet/kubelet.go rejectPod; pkg/kubelet/kubelet_pods.go
-    generateAPIPodStatus.
-    """
-    listed = status.container_statuses or status.init_container_statuses
-    return "" if listed or status.phase != Phase.FAILED else status.reason or ""
-
-
 def _rank(annotations: Texts) -> int | None:
     """The rank of a bound member within its gang; None = none, or it cannot be read."""
     return whole_number(annotations.get(RANK_KEY, ""), _MOST_DIGITS)
@@ -490,15 +474,6 @@ def _since(condition: ConditionObject | None, status: str) -> float | None:
 def _grace(spec: PodSpecObject) -> float:
     seconds = spec.termination_grace_period_seconds
     return 30.0 if seconds is None else float(min(max(seconds, 0), _LONGEST_GRACE))
-
-
-def _preempted(status: PodStatusObject, *, deleting: bool) -> bool:
-    """Whether a scheduler preempts it; the API server replaces the reason once it evicts."""
-    told = _condition(status.conditions, DISRUPTION_TARGET)
-    if told is None or told.status != "True":
-        return False
-    evicted = deleting and told.reason == _EVICTED
-    return evicted or told.reason == Reason.PREEMPTION_BY_SCHEDULER
 
 
 def _never_ready(ready: ConditionObject | None, scheduled: ConditionObject | None) -> bool:
