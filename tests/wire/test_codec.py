@@ -214,6 +214,24 @@ def test_the_gate_that_waits_for_the_whole_gang(
     assert (made.gang_gate, made.gang_running) == (gate, running)
 
 
+@pytest.mark.parametrize(
+    ("finalizer", "phase", "counts"),
+    [
+        pytest.param("batch.kubernetes.io/job-tracking", "Succeeded", Phase.SUCCEEDED, id="a Job"),
+        pytest.param("foregroundDeletion", "Succeeded", Phase.FAILED, id="another"),
+        pytest.param("batch.kubernetes.io/job-tracking", "Failed", Phase.FAILED, id="failure"),
+    ],
+)
+def test_a_deleted_pod_succeeds_if_its_job_has_yet_to_count_that(
+    finalizer: str, phase: str, counts: Phase
+) -> None:
+    metadata = {"deletionTimestamp": "2026-01-01T00:00:10Z", "finalizers": [finalizer]}
+    assert read_pod(metadata, status={"phase": "Running"}).deleting
+    ended = read_pod(metadata, status={"phase": phase})
+    assert ended.phase_after(Phase.RUNNING) is counts
+    assert not ended.live
+
+
 def test_a_pod_that_another_scheduler_nominated() -> None:
     assert read_pod(status={"nominatedNodeName": "node-1"}).nominated == "node-1"
     assert read_pod(status={"nominatedNodeName": None}).nominated == ""

@@ -64,6 +64,8 @@ SILENT_KEY: Final = "sandbox.enbloc.dev/silent"
 #: Marks mirror pods. The API server accepts it only on pods created with a node, and never removes
 #: it.
 MIRROR_POD_KEY: Final = "kubernetes.io/config.mirror"
+#: The finalizer of pods that their Job has yet to count.
+JOB_TRACKING: Final = "batch.kubernetes.io/job-tracking"
 #: Labels that an API server copies from the node to a pod that it binds to it.
 COPIED_TO_PODS: Final = frozenset({"topology.kubernetes.io/zone", "topology.kubernetes.io/region"})
 

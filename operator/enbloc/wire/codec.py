@@ -87,7 +87,7 @@ from enbloc.wire.objects import (
     TaintObject,
     Texts,
 )
-from enbloc.wire.pod_ends import admission_refusal, preempted
+from enbloc.wire.pod_ends import admission_refusal, deleted_before_end, preempted
 from enbloc.wire.problems import Problems, quantities
 from enbloc.wire.topologies import topology_parts, topology_request
 
@@ -183,7 +183,7 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
         scheduler=scheduler,
         node=_shared(spec.node_name or ""),
         phase=_PHASES.get(status.phase or Phase.PENDING, Phase.UNKNOWN),
-        deleting=metadata.deletion_timestamp is not None,
+        deleting=deleted_before_end(metadata, status),
         gates=_gates(spec) if spec.scheduling_gates else (),
         group=_group_key(namespace, group) if group else None,
         role=_shared(member.role) if member.role else "",

@@ -67,6 +67,7 @@ class Metadata(_Struct):
     deletion_timestamp: str | None = None
     labels: Texts | None = None
     annotations: Texts | None = None
+    finalizers: tuple[str, ...] | None = None
     owner_references: tuple[OwnerReference, ...] | None = None
 
 

@@ -4,9 +4,9 @@
 
 from typing import Final
 
-from enbloc.model.names import Reason
+from enbloc.model.names import JOB_TRACKING, Reason
 from enbloc.model.pods import Phase
-from enbloc.wire.objects import ConditionObject, PodStatusObject
+from enbloc.wire.objects import ConditionObject, Metadata, PodStatusObject
 
 #: The reason on every pod that is evicted through the Eviction API, by anyone. Source: kubernetes
 #: v1.36 pkg/registry/core/pod/storage/eviction.go addConditionAndDeletePod.
@@ -27,6 +27,18 @@ def admission_refusal(status: PodStatusObject) -> str:
     """
     listed = status.container_statuses or status.init_container_statuses
     return "" if listed or status.phase != Phase.FAILED else status.reason or ""
+
+
+def deleted_before_end(metadata: Metadata, status: PodStatusObject) -> bool:
+    """Whether it was deleted; not if it succeeded, and its Job is to count that.
+
+    A Job counts a deleted pod as failed, and takes its finalizer off, before the pod ends; but with
+    `podReplacementPolicy: Failed` it waits for the end. Source: kubernetes v1.36
+    pkg/controller/job/job_controller.go trackJobStatusAndRemoveFinalizers.
+    """
+    if metadata.deletion_timestamp is None:
+        return False
+    return status.phase != Phase.SUCCEEDED or JOB_TRACKING not in (metadata.finalizers or ())
 
 
 def preempted(told: ConditionObject | None, *, deleting: bool) -> bool:
