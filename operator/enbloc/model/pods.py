@@ -237,7 +237,7 @@ class Pod:
     Attributes:
         spec: its class: everything that plugins compare.
         node: where it is bound; "" = not bound.
-        deleting: it has a deletionTimestamp.
+        deleting: it has a deletionTimestamp; not if it succeeded, and its Job is to count that.
         gates: the names of its scheduling gates; with any, it is not scheduled.
         priority: `spec.priority`; 0 when unset.
         created: creationTimestamp, seconds of server time since the epoch.
