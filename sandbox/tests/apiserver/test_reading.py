@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lists, selectors, pages, tables and watches."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -276,6 +277,17 @@ async def test_a_watch_says_how_far_it_is_a_while_before_it_ends(api: Client) ->
         assert (await anext(events))["type"] == "BOOKMARK"
         await labelled(api, "a")
         assert (await anext(events))["type"] == "ADDED"
+
+
+async def test_a_watch_says_that_twice_however_the_clock_is_rounded(api: Client) -> None:
+    """The sums and differences of times are rarely exact. The second is for the end."""
+    query = "watch=1&resourceVersion=1&timeoutSeconds=3&allowWatchBookmarks=true"
+    for _ in range(20):
+        async with api.watch(f"{MAPS}?{query}") as events:
+            assert (await anext(events))["type"] == "BOOKMARK"
+            assert (await anext(events))["type"] == "BOOKMARK"
+            assert await anext(events, None) is None
+        await asyncio.sleep(0.127571)
 
 
 async def test_a_version_that_is_too_old_ends_in_an_error_event(

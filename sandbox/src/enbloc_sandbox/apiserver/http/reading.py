@@ -25,6 +25,8 @@ from enbloc_sandbox.apiserver.verbs.api import Api
 BOOKMARK_SECONDS: Final = 30.0
 #: And so long before it ends, as kube-apiserver sends one (seconds).
 LAST_BOOKMARK_SECONDS: Final = 2.0
+#: Shorter waits are skipped (seconds): a clock may not tell them from 0.
+CLOCK_SECONDS: Final = 0.001
 
 _INITIAL_END: Final = {"k8s.io/initial-events-end": "true"}
 
@@ -204,17 +206,18 @@ class Stream:
     async def _live(self, watcher: Watcher) -> AsyncGenerator[bytes, None]:
         loop = asyncio.get_running_loop()
         end = loop.time() + self._timeout
-        last = end - LAST_BOOKMARK_SECONDS
-        while (left := end - loop.time()) > 0:
-            before = left - LAST_BOOKMARK_SECONDS
-            woken = await watcher.wait(min(before if before > 0 else left, BOOKMARK_SECONDS))
+        last = end - LAST_BOOKMARK_SECONDS - CLOCK_SECONDS
+        while (left := end - loop.time()) > CLOCK_SECONDS:
+            early = loop.time() < last
+            until_last = left - LAST_BOOKMARK_SECONDS
+            woken = await watcher.wait(min(until_last if early else left, BOOKMARK_SECONDS))
             if taken := watcher.take():
                 yield self._lines(taken)
             if watcher.over:
                 if watcher.expired:
                     yield self._expired()
                 return
-            if self._bookmarks and (not woken or (before > 0 and loop.time() >= last)):
+            if self._bookmarks and (not woken or (early and loop.time() >= last)):
                 yield self._bookmark(None)
 
     def _lines(self, seen: Iterable[tuple[str, Item]]) -> bytes:
