@@ -418,6 +418,28 @@ async def test_a_lease_deleted_under_its_holder_is_taken_no_sooner_than_another(
     store.objects.clear()
     began = now()
     await two.leading.wait()
+    assert isinstance(await one.end(), LeaseLost)
+    assert one.stopped_at is not None
+    assert now() - one.stopped_at >= 5  # what it had sent has timed out by now
+    assert now() - began <= 15 + 5
+    await two.stop()
+
+
+async def test_a_lease_deleted_while_a_standby_saw_nothing_is_not_taken_at_once() -> None:
+    """Semantics §6.3: its holder may have renewed it just before."""
+    store = Store()
+    one, two = Candidate(store, "one").start(), Candidate(store, "two")
+    await one.leading.wait()
+    two.start()
+    await asyncio.sleep(5)
+    two.client.before = fails(Forbidden("get", "leases", "not yours"))
+    await asyncio.sleep(20)
+    one.client.latency = 1e9
+    store.objects.clear()
+    two.client.before = lambda _: None
+    began = now()
+    await two.leading.wait()
+    assert isinstance(await one.end(), LeaseLost)
     assert one.stopped_at is not None
     assert now() - one.stopped_at >= 5  # what it had sent has timed out by now
     assert now() - began <= 15 + 5

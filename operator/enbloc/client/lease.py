@@ -156,9 +156,10 @@ class Elector:
         self._rivals = rivals
         self._lease: dict[str, Any] | None = None
         self._may_own = True
+        #: The other holder seen last and when it had renewed, or that its Lease is gone, and since
+        #: when, on ``clock``; and how long its Lease lasts.
         self._seen: tuple[Any, float] = (None, float("-inf"))
-        #: When the Lease of the other holder seen last expires, on ``clock``.
-        self._until = float("-inf")
+        self._lasting = 0.0
         self._left = math.inf
         #: Whether the work is under way; and whether `holds` was false meanwhile.
         self._leads = self._fenced = False
@@ -291,7 +292,7 @@ class Elector:
         self.holder = self._identity
         self.epoch = claim["leaseTransitions"]
         self.valid_until = sent + self._timing.renew_deadline
-        self._until = float("-inf")
+        self._seen = (None, self._seen[1])
         return True
 
     async def _read(self) -> dict[str, Any]:
@@ -349,19 +350,20 @@ class Elector:
         self.holder = spec.get("holderIdentity") or ""
         self.unbroken = self.unbroken and self.holder == self._identity
         renewed, now = spec.get("renewTime"), self._clock()
-        if self.holder == self._identity or (renewed and not self.holder):
+        state, known = (self.holder, renewed), self._seen[0]
+        if self.holder == self._identity or (not self.holder and (renewed or known is None)):
             return True
+        if state != known:
+            if self.holder and (known is None or known[0] != self.holder):
+                holder = clipped(printable(self.holder), SHOWN)
+                lease = f"{self._namespace}/{self._name}"
+                logger.info("Another holds the Lease", extra={"lease": lease, "holder": holder})
+            self._seen = (state, now)
         if self.holder:
-            state = (self.holder, renewed)
-            if state != self._seen[0]:
-                if self._seen[0] is None or self._seen[0][0] != self.holder:
-                    holder = clipped(printable(self.holder), SHOWN)
-                    lease = f"{self._namespace}/{self._name}"
-                    logger.info("Another holds the Lease", extra={"lease": lease, "holder": holder})
-                self._seen = (state, now)
-            self._until = self._seen[1] + self._lasts(spec)
-        # Else it was deleted, not released: its holder may lead until it notices that.
-        left = self._until - now
+            self._lasting = self._lasts(spec)
+        # Else it was deleted, not released: its holder may lead until it notices that, and may have
+        # renewed just before.
+        left = self._seen[1] + self._lasting - now
         self._left = left if left > 0 else math.inf
         return left <= 0
 
