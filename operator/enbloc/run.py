@@ -44,19 +44,29 @@ async def run_both(options: Options) -> int:
 
         async def term(shared: Options) -> int:
             pods: asyncio.Queue[Item[PodObject]] = asyncio.Queue()
-            loop = shared.clock.new_loop()
+            home, loop = asyncio.get_running_loop(), shared.clock.new_loop()
+            scheduler: live.Scheduler | None = None
 
             def pass_on(item: Item[PodObject]) -> None:
                 with suppress(RuntimeError):  # the loop is closed: the controller has ended
                     loop.call_soon_threadsafe(pods.put_nowait, item)
 
             async def schedule(each: Options) -> int:
-                return await live.Scheduler(client, each, pods=pass_on).run()
+                nonlocal scheduler
+                scheduler = live.Scheduler(client, each, pods=pass_on)
+                return await scheduler.run()
+
+            async def confirm_pods(since: float) -> None:
+                assert scheduler is not None, "the controller has got pods of it"
+                confirming = asyncio.run_coroutine_threadsafe(scheduler.confirm_pods(since), home)
+                await asyncio.wrap_future(confirming)
+                await pods.join()  # what was passed on until then is in the queue
 
             async def control(own: Options) -> int:
                 assert own.health is not None, "it is served"
+                shared_pods = (_stream(pods), confirm_pods)
                 async with controller.connected(own) as other:
-                    return await controller.Controller(other, own, own.health, _stream(pods)).run()
+                    return await controller.Controller(other, own, own.health, shared_pods).run()
 
             async def embed(each: Options) -> int:
                 own = replace(each, lease_name=theirs, lease_timing=None)
@@ -71,6 +81,7 @@ async def _stream(pods: asyncio.Queue[Item[PodObject]]) -> AsyncIterator[Item[Po
     passed = 0
     while True:
         yield await pods.get()
+        pods.task_done()  # the next one is asked for, so this one is taken
         passed += 1
         if passed % _AT_ONCE == 0:
             await asyncio.sleep(0)

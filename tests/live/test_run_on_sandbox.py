@@ -12,7 +12,8 @@ import pytest
 
 from enbloc.client.events import Recorder
 from enbloc.client.lease import LeaseTiming
-from enbloc.client.paths import POD_GROUPS
+from enbloc.client.paths import LEASES, POD_GROUPS, PODS
+from enbloc.model import names
 from enbloc.process.options import Options
 from enbloc.run import run_both
 from enbloc.telemetry import Health
@@ -99,6 +100,48 @@ async def test_both_begin_anew_when_one_has_lost_its_lease(
             return not health.failed("readyz")
 
         await world.until(well)
+
+
+async def test_who_takes_over_deletes_no_podgroup_whose_pods_it_has_yet_to_see(
+    world: World, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """Semantics §6.3: the controller gets pods from the scheduler, whose stream may be behind."""
+    metadata = {"name": names.CONTROLLER_LEASE}
+    spec = {
+        "holderIdentity": "the leader",
+        "leaseDurationSeconds": 300,
+        "renewTime": "2026-11-30T06:00:00.000000Z",
+    }
+    lease = await world.client.create(LEASES, {"metadata": metadata, "spec": spec}, NAMESPACE)
+    async with running(sandbox, tmp_path, elect=True) as health:
+
+        async def synced() -> bool:
+            return health.report("readyz/controller-pods-synced", "") == (200, "ok")
+
+        await world.until(synced)
+        sandbox.faults.add(verb="watch", resource="pods", status=500)
+        sandbox.faults.end_watches()
+        declared = {names.POD_GROUP_KEY: "train", names.MIN_MEMBER_KEY: "2"}
+        containers = [{"name": "main", "image": "none"}]
+        pod = {
+            "metadata": {"name": "a", "annotations": declared},
+            "spec": {"schedulerName": names.SCHEDULER_NAME, "containers": containers},
+        }
+        await world.client.create(PODS, pod, NAMESPACE)
+        group = {
+            "metadata": {"name": "train", "labels": {names.DERIVED_KEY: "pods"}},
+            "spec": {"minMember": 2},
+        }
+        made = await world.client.create(POD_GROUPS, group, NAMESPACE)
+        free = {**lease, "spec": {**spec, "holderIdentity": ""}}
+        await world.client.replace(LEASES, names.CONTROLLER_LEASE, free, NAMESPACE)
+
+        async def told() -> bool:
+            return await members_of(world, "train") == 1
+
+        await world.until(told)
+        found = await world.client.get(POD_GROUPS, "train", NAMESPACE)
+        assert found["metadata"]["uid"] == made["metadata"]["uid"]
 
 
 async def test_a_background_task_that_breaks_ends_the_process_and_is_logged(

@@ -4,7 +4,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from typing import Any, Final
 
 from enbloc.client.backoff import Backoff
@@ -25,6 +25,10 @@ log: Final = logging.getLogger(__name__)
 
 Ask = Callable[[GroupKey], None]
 """Asks for the reconciliation of a group."""
+
+Confirm = Callable[[float], Awaitable[None]]
+"""Returns once a stream was taken in up to a consistent read made after a time (seconds of the
+client's `clock.local`)."""
 
 
 async def follow_pods(

@@ -39,6 +39,7 @@ from enbloc.controller.creator_objects import (
     stateful_set,
 )
 from enbloc.controller.informers import (
+    Confirm,
     confirm,
     follow_creators,
     follow_namespaces,
@@ -79,7 +80,7 @@ class Controller:
         client: the API.
         options: what the flags say.
         health: where its checks are registered.
-        pods: the stream of all pods; None = the controller reads them itself.
+        pods: the stream of all pods, and its Confirm; None = the controller reads them itself.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class Controller:
         client: Client,
         options: Options,
         health: Health,
-        pods: AsyncIterator[Item[PodObject]] | None = None,
+        pods: tuple[AsyncIterator[Item[PodObject]], Confirm] | None = None,
     ) -> None:
         self._client = client
         self._options = options
@@ -118,8 +119,6 @@ class Controller:
             now=clock.now,
             scheduler_names=_scheduler_names(options),
         )
-        own_pods = Reflector(client, PODS, PodObject, report=self._says(PODS))
-        self._pods = pods or own_pods.stream()
         self._namespaces = Reflector(
             client, NAMESPACES, NamespaceObject, report=self._says(NAMESPACES)
         )
@@ -131,13 +130,21 @@ class Controller:
             client, REPLICA_SETS, SetObject, report=self._says(REPLICA_SETS)
         )
         #: The streams that this process reads itself.
-        self._streams: tuple[Reflector[Any], ...] = (
-            *(() if pods else (own_pods,)),
+        self._streams: list[Reflector[Any]] = [
             self._namespaces,
             self._jobs,
             self._stateful_sets,
             self._replica_sets,
-        )
+        ]
+        self._confirms: list[Confirm] = []
+        if pods is not None:
+            self._pods, confirm_pods = pods
+            self._confirms.append(confirm_pods)
+        else:
+            own_pods = Reflector(client, PODS, PodObject, report=self._says(PODS))
+            self._pods = own_pods.stream()
+            self._streams.append(own_pods)
+        self._confirms += [partial(confirm, stream) for stream in self._streams]
         watched = (PODS, NAMESPACES, JOBS, STATEFUL_SETS, REPLICA_SETS)
         self._synced = {resource: asyncio.Event() for resource in watched}
         self._session = Session(client, self._problems, self)
@@ -243,7 +250,7 @@ class Controller:
             await synced.wait()  # or groups would seem to have no members
         if self._elector is not None and not self._elector.unbroken:
             since = self._elector.since
-            await asyncio.gather(*(confirm(stream, since) for stream in self._streams))
+            await asyncio.gather(*(confirmed(since) for confirmed in self._confirms))
         log.info("Started reconciling PodGroups")
         self._broken = asyncio.get_running_loop().create_future()
         await operate(self._session, self, self._broken, self._options.take_signals)

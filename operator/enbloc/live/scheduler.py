@@ -247,6 +247,14 @@ class Scheduler:
             for informer in self._informers:
                 informing.create_task(informer.run())
 
+    async def confirm_pods(self, since: float) -> None:
+        """Return once `pods` has got everything that happened before `since`.
+
+        Args:
+            since: seconds of the client's `clock.local`.
+        """
+        await self._informers[0].confirm(since)
+
     async def _lead(self) -> None:
         """Wait for the Lease, if there is one, and decide while holding it."""
         if self._elector is None:
