@@ -485,6 +485,28 @@ async def test_a_stream_ahead_of_a_restored_server_is_confirmed_by_a_list() -> N
     assert server.queries.count({"limit": "500"}) == 2
 
 
+async def test_what_a_watch_showed_before_a_restore_confirms_nothing() -> None:
+    """Semantics §6.3: changes that wait to be taken in may be undone on the server."""
+    changes = b"".join(event("ADDED", pod(name, 101 + n)) for n, name in enumerate("ab"))
+    server = Server(
+        [lists(version=100), lists(version=80), lists(version=80)],
+        [watches(changes, then="hang")],
+    )
+    async with reflecting(server) as (reflector, items):
+        assert await take(items, 2) == ["synced", "+a101"]
+        confirming = asyncio.create_task(reflector.confirm())
+        async with asyncio.timeout(5):
+            while not reflector._waiting:  # noqa: ASYNC110  # no event tells of it
+                await asyncio.sleep(0)
+        assert sorted(await take(items, 4)) == ["+b102", "-a0", "-b0", "synced"]
+        assert not confirming.done()
+        following = asyncio.create_task(take(items, 1))
+        async with asyncio.timeout(5):
+            await confirming
+        following.cancel()
+        await asyncio.wait({following})
+
+
 async def test_a_burst_cut_at_any_byte_arrives_whole() -> None:
     count = 200
     whole = b"".join(event("ADDED", pod(f"p{index}", 10 + index)) for index in range(count))

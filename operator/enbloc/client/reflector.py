@@ -493,6 +493,8 @@ class Reflector(Generic[T]):
 
     def _passed(self, version: int) -> None:
         self.version = self._list_from = max(self.version, version)
+        if self._stale:
+            return  # a list is next
         for wanted, passed in self._waiting:
             if version >= wanted and not passed.done():
                 passed.set_result(None)
