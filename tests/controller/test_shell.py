@@ -382,6 +382,18 @@ async def test_only_the_holder_of_the_lease_writes(world: World) -> None:
             assert not second.code.done()
 
 
+@pytest.mark.parametrize("world", ["sandbox"], indirect=True)
+async def test_who_takes_the_lease_at_its_start_need_not_confirm_its_lists(world: World) -> None:
+    """Semantics §6.3: they are newer than its term."""
+    assert world.faults is not None
+    world.faults.add(verb="watch", resource="pods", delay=0.001, times=1000)
+    async with controller(world, leader_elect=True):
+        await world.group(minMember=1)
+        await world.until("WaitingForMembers")
+        [watches] = world.faults._faults
+        assert watches.times == 1000 - 1
+
+
 async def test_it_stands_by_when_its_lease_is_taken_and_goes_on_when_it_is_given_back(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
