@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from enbloc.client.errors import Forbidden, ServerError
-from enbloc.client.lease import Elector, LeaseTiming
+from enbloc.client.lease import Elector, LeaseLost, LeaseTiming
 from enbloc.client.paths import LEASES, Resource
 from enbloc.client.rivals import Rivals
 from tests.client.memory import MemoryClient, Store
@@ -171,6 +171,22 @@ async def test_a_replica_of_the_same_install_comes_first(store: Store, ends: str
     await asyncio.sleep(60)
     assert leads(again, two) == [True, False]
     await again.stop()
+    await two.stop()
+
+
+async def test_a_rival_whose_lease_is_deleted_leads_until_it_notices(store: Store) -> None:
+    one, two = Install(store, "one").start(), Install(store, "two")
+    await asyncio.sleep(5)
+    two.start()
+    await asyncio.sleep(60)
+    one.client.latency = 1e9
+    del store.objects["leases", one.lease]
+    await asyncio.sleep(6)
+    assert leads(one, two) == [True, False]
+    await asyncio.sleep(34)
+    assert leads(one, two) == [False, True]
+    with pytest.raises(LeaseLost):
+        await one.stop()
     await two.stop()
 
 

@@ -82,7 +82,8 @@ class Rivals:
         self._report = report
         self._clock = clock
         self._said = ""
-        self._seen: dict[tuple[str, str], tuple[tuple[Any, Any], float]] = {}
+        #: The Leases that serve one of our names, each with when it changed last, on `clock`.
+        self._seen: dict[tuple[str, str], tuple[LeaseObject, float]] = {}
         self._warned = False
 
     def marked(
@@ -123,21 +124,23 @@ class Rivals:
         now, found = self._clock(), await self._overlapping()
         seen, self._seen = self._seen, {}
         for key, lease in found.items():
-            spec = lease.spec or LeaseSpec()
-            state = (spec.holder_identity or "", spec.renew_time)
-            before, since = seen.get(key, (None, now))
-            if before != state:  # a Lease released before our first look never was a rival's
-                since = now if state[0] or before is not None else float("-inf")
-            self._seen[key] = (state, since)
+            before, since = seen.pop(key, (None, now))
+            if before is None or _state(before) != _state(lease):
+                # A Lease released before our first look never was a rival's.
+                since = now if before is not None or _state(lease)[0] else float("-inf")
+            self._seen[key] = (lease, since)
+        self._seen |= seen  # deleted: its holder leads until it notices that
         standing = [
             key
-            for key, (_, since) in sorted(self._seen.items())
-            if now - since < PATIENCE * self._lasts(found[key])
+            for key, (lease, since) in sorted(self._seen.items())
+            if now - since < PATIENCE * self._lasts(lease)
         ]
+        for key in seen.keys() - standing:
+            del self._seen[key]
         if not standing:
             self._say("")
             return False
-        lease = found[standing[0]]
+        lease, _ = self._seen[standing[0]]
         both = _named(self._serves & served_by(lease))
         holder = _holder(lease) or "nobody now"
         self._say(
@@ -169,6 +172,8 @@ class Rivals:
                     key = (lease.metadata.namespace, lease.metadata.name)
                     if key != self._own and self._serves & served_by(lease):
                         found[key] = lease
+                    else:
+                        self._seen.pop(key, None)
         except Forbidden as error:
             if not self._warned:
                 self._warned = True
@@ -192,6 +197,12 @@ class Rivals:
             return frozenset()
         everywhere = frozenset({*found, KUBE_SYSTEM})
         return everywhere if found and self._own[0] in everywhere else frozenset()
+
+
+def _state(lease: LeaseObject) -> tuple[str, str | None]:
+    """Who holds a Lease, and when it was renewed."""
+    spec = lease.spec or LeaseSpec()
+    return (spec.holder_identity or "", spec.renew_time)
 
 
 def _holder(lease: LeaseObject) -> str:
