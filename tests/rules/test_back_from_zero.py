@@ -153,6 +153,34 @@ def test_members_that_succeeded_and_are_made_anew_are_needed_again(
     assert len(world.where("st-")) == 4
 
 
+@PROCESSES
+@pytest.mark.parametrize("role", ["", "workers"])
+def test_members_that_are_made_anew_one_after_another_wait_for_each_other(
+    process: Callable[[World], World], role: str
+) -> None:
+    """Semantics §2.4: nobody knows how many come until they are there."""
+    world = World()
+    world.nodes("n0 n1 n2 n3", cpu=4)
+    world.group("st", 4, roles=[(role, 4)] if role else (), timeout=60)
+    for index in range(4):
+        world.member(f"st-{index}", "st", role=role, owner=SET)
+    world.settle()
+    world.run_pods(sorted(world.where()))
+    world.settle()
+    world.finish("st-0")
+    world.settle()
+    gone(world)
+    occupied(world, "n0")
+    world = process(world)
+    for index in range(4):
+        world.member(f"st-{index}.again", "st", role=role, owner=SET)
+        world.settle(seconds=0.5)
+        assert world.where("st-") == {}
+    world.delete("other-n0")
+    world.settle()
+    assert len(world.where("st-")) == 4
+
+
 @pytest.mark.parametrize("role", ["", "workers"])
 def test_a_late_wave_of_a_job_of_a_jobset_is_placed_whole(role: str) -> None:
     """Semantics §2.4: more of its completions are done than it runs at once."""

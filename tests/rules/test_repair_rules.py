@@ -163,7 +163,7 @@ def test_once_no_member_is_bound_nothing_is_held_and_what_is_left_starts_anew() 
     assert len(world.where("young")) == 1
     assert world.started("g") is None
     world.member("g-3", "g")
-    world.settle()
+    world.settle(seconds=2)
     assert world.where("g-3") == {}
     world.delete("young-0")
     world.settle()

@@ -302,7 +302,7 @@ def test_the_captured_floor_outlives_a_suspension_with_what_succeeded_before() -
         world.delete(name)
     world.settle()
     add_members(world, JOB, 3, first=8)
-    world.settle()
+    world.settle(seconds=2)
     assert len(world.where("job-1")) == 3
 
 

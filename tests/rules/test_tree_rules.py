@@ -425,7 +425,7 @@ def test_what_succeeded_makes_a_child_whole() -> None:
     w.settle()
     w.finish("g-a0", Phase.SUCCEEDED)
     w.finish("g-a1", Phase.SUCCEEDED)
-    w.settle()
+    w.settle(seconds=2)
     assert condition(w, Condition.SCHEDULED)[0] is True
     assert placed(w) == "aabb"
 

@@ -145,7 +145,7 @@ def test_a_recreated_pod_of_a_job_whose_others_succeeded_is_placed() -> None:
         world.finish(name)
     world.delete("g-2")
     world.member("g-3", "g")
-    world.settle()
+    world.settle(seconds=2)
     assert "g-3" in world.where("g")
 
 
@@ -163,7 +163,7 @@ def test_the_count_outlives_the_pods_and_the_process() -> None:
     assert world.status["g"].succeeded == 2
     world.member("g-3", "g")
     again = world.restarted()
-    again.settle()
+    again.settle(seconds=2)
     assert "g-3" in again.where("g")
     assert again.status["g"].succeeded == 2
 

@@ -155,7 +155,8 @@ class GroupFacts:
         coming: a floor for each role that came since the group started, and is not held yet. The
             group does not need them; each is placed whole once the group's own floor is held
             (semantics §2.5). Their members are in `pending`, but not in `total`.
-        returning: its PodGroup is kept for another object, and all of its earlier members are gone.
+        returning: all of its earlier members are gone, and its PodGroup is kept for another object,
+            or it is relaunched and would need more members, if more came.
         locality: where its members must be placed; None = anywhere.
     """
 

@@ -4,7 +4,8 @@
 
 A user who scales or resumes a workload may also change how many pods, or which roles, it is to
 have. Its controller creates these pods at once, while the PodGroup that enbloc's controller keeps
-for it still states what the gang needed before. Source: semantics §2.5.
+for it still states what the gang needed before. And a gang that is relaunched after successes
+needs all members that are made anew, however many these are. Source: semantics §2.4, §2.5.
 """
 
 from collections.abc import Sequence
@@ -30,10 +31,10 @@ _WHY: Final = ReasonAndMessage(
 
 
 class Returning(Policy):
-    """Waits for PodGroups that are kept for other objects when pods come that change them."""
+    """Waits while pods come that change what their gang needs."""
 
     def pause(self, facts: GroupFacts, now: float) -> Pause | None:
-        """Pause for a while after the last pod was created that the PodGroup may not list yet."""
+        """Pause for a while after the last pod was created that may change it."""
         pods = facts.pending if facts.returning else _unlisted(facts)
         if not pods:
             return None

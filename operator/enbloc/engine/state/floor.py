@@ -123,6 +123,15 @@ class RunFloor:
             return max(0, minimum - self.before[role], min(minimum, there[role]))
         return max(1, minimum - self.before.total(), min(minimum, there.total()))
 
+    def grows(self, group: Group, there: Counter[str]) -> bool:
+        """Whether it would need more members than are `there` (as of `of`), if more came."""
+        if self.started is not None or not self.relaunched or group.memory.expected:
+            return False
+        return any(
+            (there[role] if role else there.total()) < min(least, self.captured.get(role, least))
+            for role, least in group.floors()
+        )
+
     def coming(self, group: Group | None) -> AbstractSet[str]:
         """Return the roles with a minimum that came since the start, and are not placed yet."""
         if self.started is None or group is None or self.counts or group.tree is not None:

@@ -411,8 +411,12 @@ class Run:
             ranks=() if self.solo else self._ranks(bound),
             choice=choice,
             coming=coming,
-            returning=self._emptied and not bound and bool(pending and group and group.derived),
+            returning=not bound and bool(pending and group and self._returns(group)),
         )
+
+    def _returns(self, group: Group) -> bool:
+        """Whether its members may be just those that were made anew first (semantics §2.5)."""
+        return (self._emptied and group.derived) or self.floor.grows(group, self._there)
 
     def unmet(self) -> Sequence[Floor]:
         """Return the group's own floor, then that of each role, as if no member were bound.
