@@ -397,6 +397,7 @@ def test_a_repair_could_make_each_index_of_a_job_fail_for_good(
 
     notes = [note for _, note in fragile(EIGHT, by_uid(found))]
 
+    assert not [*fragile(EIGHT, by_uid(replace(found, pods=0)))], "there is no pod to delete"
     warning = (
         "Job train: spec.backoffLimitPerIndex is 0, but a repair of this gang may delete 8 of its "
         "pods, and the index of each fails for good; recreate it with 1 or more, or let "

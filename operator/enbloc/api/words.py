@@ -281,8 +281,8 @@ EVENTS: Final[Mapping[EventReason, EventMeaning]] = {
     EventReason.BACKOFF_LIMIT_TOO_SMALL: EventMeaning(
         "PodGroup",
         True,
-        "An eviction of the gang would fail its Job: raise backoffLimit, or ignore "
-        "DisruptionTarget in its podFailurePolicy.",
+        "An eviction of the gang would fail its Job, or indexes of it: raise backoffLimit or "
+        "backoffLimitPerIndex, or ignore DisruptionTarget in its podFailurePolicy.",
     ),
     EventReason.NODE_QUARANTINED: EventMeaning(
         "Node",

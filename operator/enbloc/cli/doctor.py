@@ -58,10 +58,10 @@ def doctor(
     """Check the cluster for conflicts with enbloc, and for what keeps it from working.
 
     It checks other schedulers of the same schedulerName, CRDs, permissions, the version of the API
-    server, pods that wait in vain, pods of other schedulers that claim devices, and Jobs whose
-    backoffLimit is below the size of their gang. It changes nothing, and no process of enbloc needs
-    to run. It reads from the Deployments what is installed. What it may not read is reported as
-    "unknown", which is no fault.
+    server, pods that wait in vain, pods of other schedulers that claim devices, and Jobs that allow
+    too few failures for an eviction of their gang. It changes nothing, and no process of enbloc
+    needs to run. It reads from the Deployments what is installed. What it may not read is reported
+    as "unknown", which is no fault.
 
     Exit code: 0 no fault was found, 3 at least one fault was found.
     """

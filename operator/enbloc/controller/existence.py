@@ -120,7 +120,7 @@ def fragile(group: Group, creators: Creators) -> Iterator[tuple[Creator, str]]:
                 f"{_FORGIVE}"
             )
             yield creator, note
-        elif creator.index_limit == 0:
+        elif size and creator.index_limit == 0:
             note = (
                 f"{creator.title}: spec.backoffLimitPerIndex is 0, but a repair of this gang may "
                 f"delete {size} of its pods, and the index of each fails for good; recreate it "

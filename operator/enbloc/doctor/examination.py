@@ -84,7 +84,7 @@ async def _leaders(client: Client, ours: Installation) -> AsyncIterator[Finding]
 
 
 async def _jobs(client: Client, ours: Installation) -> AsyncIterator[Finding]:
-    """Jobs that would fail if enbloc repairs their gang."""
+    """Jobs that enbloc could make fail by a repair of their gang, or indexes of them."""
     del ours  # Jobs concern every installation
     try:
         groups = [codec.group(each) async for each in client.list(POD_GROUPS, shape=PodGroupObject)]
@@ -101,7 +101,8 @@ async def _jobs(client: Client, ours: Installation) -> AsyncIterator[Finding]:
                 where = f"job {creator.group.namespace if creator.group else ''}/{creator.name}"
                 yield Finding("jobs", Verdict.WARNING, where, note)
     if named > _MOST_JOBS:
-        message = f"{named - _MOST_JOBS} more Jobs have a backoffLimit below the size of their gang"
+        more = named - _MOST_JOBS
+        message = f"{more} more Jobs allow too few failures for an eviction of their gang"
         yield Finding("jobs", Verdict.WARNING, "", message)
 
 
