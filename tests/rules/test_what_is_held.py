@@ -314,14 +314,17 @@ def test_a_member_that_is_deleted_is_lost_although_it_ends_with_success(restart:
     assert "g-2" in world.where("g")
 
 
-def test_a_member_that_succeeded_before_it_was_deleted_is_held() -> None:
-    """Semantics §2.2: a finalizer keeps it."""
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_member_that_succeeded_before_it_was_deleted_is_held(restart: bool) -> None:
+    """Semantics §2.2: a finalizer keeps it, and status counts it."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.running_job("g", 2)
     world.finish("g-1")
     world.settle()
     world.change("g-1", deleting=True)
+    if restart:
+        world = world.restarted()
     world.settle()
     assert world.condition("g", "Satisfied")[0] is True
     assert world.status["g"].succeeded == 1
