@@ -62,6 +62,17 @@ def test_who_is_deleted_before_the_end_has_not_succeeded(before: Phase, phase: P
     assert member.phase is phase
 
 
+def test_who_succeeded_before_it_was_deleted_has_succeeded_in_another_group_too() -> None:
+    """Semantics §2.2."""
+    members = Members()
+    ended = replace(pod(), phase=Phase.SUCCEEDED)
+    members.put(ended, ready=False)
+    members.put(replace(ended, deleting=True, group=OTHER), ready=False)
+    [member] = members.of(OTHER)
+    assert member.phase is Phase.SUCCEEDED
+    assert not members.of(TRAIN)
+
+
 def test_a_pod_that_changes_its_group_touches_both() -> None:
     members = Members()
     members.put(pod(), ready=False)

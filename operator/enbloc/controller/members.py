@@ -130,10 +130,11 @@ class Members:
         if pod.group is None:
             return self.remove(pod.uid)
         touched: set[GroupKey] = set()
-        if self._group_of.get(pod.uid, pod.group) != pod.group:
-            touched |= self.remove(pod.uid)
-        before = self._members.get(pod.group, {}).get(pod.uid)
+        group = self._group_of.get(pod.uid, pod.group)
+        before = self._members.get(group, {}).get(pod.uid)
         member = Member.of(pod, ready=ready, before=before.phase if before is not None else None)
+        if group != pod.group:
+            touched, before = self.remove(pod.uid), None
         if before != member:
             self._group_of[pod.uid] = pod.group
             self._members.put(pod.group, pod.uid, member)
