@@ -20,7 +20,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final
 
@@ -69,8 +69,6 @@ log = logging.getLogger(__name__)
 STATUS_SECONDS: Final = 2.0
 #: How long it then waits for events to be written (seconds).
 FLUSH_SECONDS: Final = 2.0
-#: How long a start waits for the first attempt to acquire the Lease (seconds).
-FIRST_TRY: Final = 2.0
 
 
 class Controller:
@@ -201,15 +199,9 @@ class Controller:
         return 0
 
     async def _inform(self) -> None:
-        """Keep the members in step with the cluster, until cancelled.
-
-        The first attempt at the Lease comes first: if it succeeds, the lists are newer than this
-        term, and need no confirmation.
-        """
+        """Keep the members in step with the cluster, until cancelled."""
         if self._elector is not None:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(FIRST_TRY):
-                    await self._elector.tried.wait()
+            await self._elector.first_try()
         members, ask, synced = self._members, self._ask, self._synced
         works = (
             follow_pods(

@@ -11,7 +11,7 @@ import socket
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final
 
@@ -51,8 +51,6 @@ from enbloc.wire.objects import PodObject
 GRACE: Final = 20.0
 #: How long a stop waits for events that are not yet written (seconds).
 FLUSH_SECONDS: Final = 1.0
-#: How long a start waits for the first attempt to acquire the Lease (seconds).
-FIRST_TRY: Final = 2.0
 
 logger = logging.getLogger(__name__)
 
@@ -234,15 +232,9 @@ class Scheduler:
                 await asyncio.gather(*(each.flush(FLUSH_SECONDS) for each in recorders))
 
     async def _inform(self) -> None:
-        """Fill the queue until cancelled.
-
-        The first attempt at the Lease comes first: if it succeeds, the lists are newer than this
-        term, and need no confirmation.
-        """
+        """Fill the queue until cancelled."""
         if self._elector is not None:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(FIRST_TRY):
-                    await self._elector.tried.wait()
+            await self._elector.first_try()
         async with asyncio.TaskGroup() as informing:
             for informer in self._informers:
                 informing.create_task(informer.run())

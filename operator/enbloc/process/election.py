@@ -17,11 +17,15 @@ import threading
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from functools import partial
+from typing import Final
 
 from enbloc.client.client import Client
 from enbloc.client.lease import Elector, LeaseTiming, identity_of
 from enbloc.client.rivals import Rivals
 from enbloc.process.options import Options
+
+#: How long a start waits for the first attempt to take the Lease (seconds).
+FIRST_TRY: Final = 2.0
 
 Work = Callable[[], Awaitable[None]]
 Report = Callable[[str | None], None]
@@ -78,7 +82,7 @@ class Election:
             rivals=rivals if serves else None,
         )
         self._elector.tried = self._have_tried
-        #: Set in the loop of `run` once the first try to take the Lease has ended.
+        #: Set in the loop of `run` once the first attempt to take the Lease has ended.
         self.tried = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -91,6 +95,15 @@ class Election:
         if self._loop is not None:
             with suppress(RuntimeError):  # as above
                 self._loop.call_soon_threadsafe(self.tried.set)
+
+    async def first_try(self) -> None:
+        """Wait for the first attempt to take the Lease, FIRST_TRY seconds at most.
+
+        If it succeeds, what is listed after it is newer than the term, and needs no confirmation.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FIRST_TRY):
+                await self.tried.wait()
 
     @property
     def since(self) -> float:
