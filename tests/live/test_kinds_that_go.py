@@ -146,6 +146,43 @@ async def test_who_takes_over_does_not_wait_for_long_for_topologies_of_another_p
         assert isinstance(opened.events[-2], TopologySeen)
 
 
+class Busy(Server):
+    """Answers 429 to lists, and asks to come back in 20 s, until it is free.
+
+    Attributes:
+        free: when, seconds of the loop.
+        asked: when a list was asked for.
+    """
+
+    free = 0.0
+
+    def __init__(self, *has: str) -> None:
+        super().__init__(*has)
+        self.asked: list[float] = []
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.path.endswith(TOPOLOGIES.partition(".")[0]) and "watch" not in request.query:
+            self.asked.append(asyncio.get_running_loop().time())
+            if self.asked[-1] < self.free:
+                return refusal(429, "TooManyRequests", retryAfterSeconds=20)
+        return await super().__call__(request)
+
+
+async def test_who_takes_over_asks_a_busy_server_no_sooner_than_it_says() -> None:
+    server = Busy(SERVED)
+    server.lists[TOPOLOGIES] = [layers("default")]
+    async with world(server, TOPOLOGIES) as opened:
+        await opened.synced()
+        [informer] = opened.informers.values()
+        began = asyncio.get_running_loop().time()
+        server.free = began + 15
+        server.asked.clear()
+        await informer.confirm(math.inf)
+    refused, answered = server.asked
+    assert refused < server.free
+    assert answered >= refused + 20
+
+
 async def test_our_own_topologies_are_waited_for_however_long_they_fail() -> None:
     server = Broken(SERVED)
     server.broken = "objects"

@@ -120,7 +120,7 @@ async def confirm(stream: Reflector[Any], since: float) -> None:
             return await stream.confirm(since)
         except APIError as error:  # the stream's own problem is reported
             log.debug("Retrying the consistent read of %s: %s", stream.resource.label(), error)
-            await asyncio.sleep(backoff.next())
+            await backoff.wait_out(error)
 
 
 async def _follow(

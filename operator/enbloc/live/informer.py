@@ -148,7 +148,7 @@ class Informer(Generic[T]):
                 if self.without and clock() - refused >= OPTIONAL_SECONDS:
                     self._leave_out(error.advice)
                     return
-                await asyncio.sleep(backoff.next())
+                await backoff.wait_out(error)
             else:
                 return
 

@@ -140,7 +140,10 @@ class Informers:
         pods: Callable[[items.Item[PodObject]], None] | None = None,
         watches: ObjectWatches | None = None,
     ) -> tuple[Informer[Any], ...]:
-        """All informers of the engine; each argument, if given, is fed by its stream."""
+        """All informers of the engine, that of pods first.
+
+        Each argument, if given, is fed by its stream.
+        """
         return (
             self.pods(conditions, pods),
             self.nodes(raw),

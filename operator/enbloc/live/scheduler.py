@@ -245,7 +245,8 @@ class Scheduler:
         Args:
             since: seconds of the client's `clock.local`.
         """
-        await self._informers[0].confirm(since)
+        pods, *_ = self._informers
+        await pods.confirm(since)
 
     async def _lead(self) -> None:
         """Wait for the Lease, if there is one, and decide while holding it."""
