@@ -282,13 +282,18 @@ class Run:
 
     @property
     def done(self) -> Counter[str]:
-        """Succeeded in this run, per role."""
+        """Succeeded in this run, per role; at least, where some are remembered and some were seen.
+
+        Two of different roles are two pods.
+        """
         ours = (
             pod
             for pod in self.succeeded.values()
             if self._of_this_run(pod) and pod.uid not in self.counted
         )
-        return count(ours) | self.remembered
+        found = count(ours) | self.remembered
+        found[""] = max(found[""], sum(n for role, n in found.items() if role))
+        return found
 
     @property
     def held(self) -> Counter[str]:
