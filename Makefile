@@ -6,6 +6,8 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= python3
 # Processes that run tests side by side: they hardly ever wait, so one for each of two cores.
 WORKERS ?= 2
+# The same for tests that start processes: these often wait, so three for two cores.
+WAITING ?= 3
 # A part of the end-to-end tests, such as 2/4, for one of several machines.
 SHARD ?=
 # Where parts of the end-to-end suite leave what was asked of their API servers.
@@ -99,17 +101,16 @@ test-all: $(DEV)  ## the slow tests, and properties with more examples
 	  --ignore=tests/e2e --hypothesis-profile=full $(ARGS)
 
 processes: $(DEV)  ## the tests that start processes
-	$(PYTEST) -n $(WORKERS) --dist worksteal -m "processes and $(HERE)" --ignore=tests/e2e $(ARGS)
+	$(PYTEST) -n $(WAITING) --dist worksteal -m "processes and $(HERE)" --ignore=tests/e2e $(ARGS)
 
 real: $(DEV) build-all  ## the tests outside tests/e2e that need kube-apiserver, kubectl or helm
-	$(PYTEST) -n $(WORKERS) --dist loadfile -m "controlplane or kubectl" --ignore=tests/e2e $(ARGS)
+	$(PYTEST) -n $(WAITING) --dist loadfile -m "controlplane or kubectl" --ignore=tests/e2e $(ARGS)
 
-# Its tests often wait, so three run at a time on two cores. The differential suites, which take
-# longest, begin.
+# The differential suites, which take longest, begin.
 e2e: $(DEV) build-all  ## the end-to-end suite, or a part of it (SHARD=2/4)
 	rm -rf $(REQUESTS)
 	files="$(if $(SHARD),$$($(PYTHON) hack/shard.py $(SHARD)),tests/e2e)" && test -n "$$files" && \
-	$(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder --requests=$(REQUESTS) \
+	$(PYTEST) -n $(WAITING) --dist loadfile --no-loadscope-reorder --requests=$(REQUESTS) \
 	  --ignore=tests/e2e/test_permissions_e2e.py $$files $(ARGS)
 
 permissions: $(DEV)  ## whether the end-to-end suite used each permission, and was refused none; after e2e

@@ -18,7 +18,7 @@ from tests.world.cluster import Cluster
 
 @pytest.mark.parametrize(
     "seeds",
-    [range(times(40)), pytest.param(range(1000, 1000 + times(240)), marks=slow("500 clusters"))],
+    [range(times(40)), pytest.param(range(1000, 1000 + times(125)), marks=slow("500 clusters"))],
     ids=["a few", "many"],
 )
 def test_a_group_starts_with_each_least_change_and_with_no_step_less(seeds: range) -> None:
