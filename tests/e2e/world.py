@@ -37,6 +37,8 @@ SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
 #: How long nothing must happen before a test believes that nothing will (seconds).
 QUIET = 1.0
 GIB = 2**30
+#: So many objects are created at the same time.
+AT_ONCE = 32
 
 _numbers = itertools.count(1)
 
@@ -99,6 +101,8 @@ class World:
         self._minimums: dict[str, int] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._nodes: list[str] = []
+        # A write that waits too long for its turn fails, on a slow machine among a few hundred.
+        self._turns = asyncio.Semaphore(AT_ONCE)
         self.stack = AsyncExitStack()
 
     # ── life ─────────────────────────────────────────────────────────────────────────────────
@@ -277,7 +281,7 @@ class World:
     async def group(self, name: str, minimum: int, **spec: Any) -> None:
         """Create a PodGroup, whose minimum the observer watches over from now on."""
         self.watch_over(name, minimum)
-        await self.client.create(POD_GROUPS, manifests.group(name, minimum, **spec), self.namespace)
+        await self._create(POD_GROUPS, manifests.group(name, minimum, **spec))
 
     def watch_over(self, group: str, minimum: int) -> None:
         """Have the test fail if this gang ends between none and its minimum."""
@@ -285,7 +289,7 @@ class World:
 
     async def pod(self, name: str, group: str = "", **how: Any) -> None:
         """Create a pod; see `manifests.pod` for how."""
-        await self.client.create(PODS, manifests.pod(name, group, **how), self.namespace)
+        await self._create(PODS, manifests.pod(name, group, **how))
 
     async def gang(self, name: str, size: int, *, minimum: int | None = None, **how: Any) -> None:
         """Create a PodGroup and its pods, all of which it needs unless told otherwise."""
@@ -294,7 +298,11 @@ class World:
 
     async def job(self, name: str, size: int, group: str, **how: Any) -> None:
         """Create an indexed Job that runs all its pods at once."""
-        await self.client.create(JOBS, manifests.job(name, size, group, **how), self.namespace)
+        await self._create(JOBS, manifests.job(name, size, group, **how))
+
+    async def _create(self, resource: Resource, body: Mapping[str, Any]) -> None:
+        async with self._turns:
+            await self.client.create(resource, body, self.namespace)
 
     async def delete_job(self, name: str) -> None:
         """Delete a Job, and wait until its pods are gone."""
