@@ -25,15 +25,18 @@ from enbloc.engine.events import (
 )
 from enbloc.engine.trial.ranking_cache import LONGEST_JOURNAL
 from enbloc.model.groups import GroupKey
-from enbloc.model.pods import Owner, Pod, PodKey
+from enbloc.model.pods import Owner, Phase, Pod, PodKey
 from tests.effort import slow
 from tests.world.builders import group, node, pod, spec
+
+#: Whose first lists a standby has got.
+OBJECTS = [stream for stream in Stream if stream is not Stream.LEASE]
 
 
 class Standby:
     """An engine that is told what happens, and whose turn does not come."""
 
-    def __init__(self, synced: Iterable[Stream] = Stream) -> None:
+    def __init__(self, synced: Iterable[Stream] = OBJECTS) -> None:
         self.engine = Engine(default_profiles(), Settings(log=10))
         for stream in synced:
             self.engine.apply(Synced(stream))
@@ -44,6 +47,7 @@ class Standby:
         self.engine.stand_by()
 
     def takes_over(self) -> list[object]:
+        self.engine.apply(Synced(Stream.LEASE))
         self.engine.apply(SlotsFree(100))
         effects: list[object] = []
         while (at := self.engine.wakeup()) is not None and at <= 1000.0:
@@ -142,6 +146,8 @@ def _come_and_go(standby: Standby, made: list[Pod], first: int, many: int, maker
         made.append(new)
         standby.tell(PodSeen(new))
         standby.tell(PodSeen(replace(new, node="n1")))
+        if number % 3 == 0:
+            standby.tell(PodSeen(replace(new, node="n1", phase=Phase.SUCCEEDED)))
         if len(made) > 2:
             old = made.pop(0)
             standby.tell(PodGone(old.key, old.uid))
@@ -179,6 +185,6 @@ def test_a_member_may_go_again_before_the_first_lists_are_complete() -> None:
     gang = group("g", 1, key=GroupKey("default", "g"))
     gone, stays = (pod(spec(cpu=1), name, scheduler="enbloc", group=gang.key) for name in "ab")
     standby.tell(PodSeen(gone), PodSeen(stays), PodGone(gone.key, gone.uid))
-    standby.tell(*map(Synced, Stream), NodeSeen(node("n1", cpu=4)), GroupSeen(gang))
+    standby.tell(*map(Synced, OBJECTS), NodeSeen(node("n1", cpu=4)), GroupSeen(gang))
     bound = [effect for effect in standby.takes_over() if isinstance(effect, Bind)]
     assert [bind.target.uid for bind in bound] == [stays.uid]

@@ -12,7 +12,7 @@ import pytest
 
 from enbloc.model.groups import GroupMemory, SubGroup
 from enbloc.model.pods import Owner
-from tests.rules.world import ONE_A_NODE, World
+from tests.rules.world import ONE_A_NODE, PROCESSES, World, restarted
 
 SET = Owner("StatefulSet", "st", "st-uid", "apps/v1")
 OTHER_SET = Owner("StatefulSet", "other", "other-uid", "apps/v1")
@@ -46,21 +46,6 @@ def occupied(world: World, *nodes: str) -> None:
     for node in nodes:
         world.pod(f"other-{node}", node=node, spec=ONE_A_NODE)
     world.settle()
-
-
-def as_it_is(world: World) -> World:
-    """The same process goes on."""
-    return world
-
-
-def restarted(world: World) -> World:
-    """Another process takes over."""
-    other = world.restarted()
-    other.settle()
-    return other
-
-
-PROCESSES = pytest.mark.parametrize("process", [as_it_is, restarted])
 
 
 @PROCESSES

@@ -5,6 +5,8 @@
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
+import pytest
+
 from enbloc.engine import Settings
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import SCHEDULER_NAME
@@ -116,3 +118,26 @@ class World(Cluster):
     def started(self, group: str) -> float | None:
         """When it started, as its status has it."""
         return self.status[group].started
+
+
+def as_it_is(world: World) -> World:
+    """The same process goes on."""
+    return world
+
+
+def restarted(world: World) -> World:
+    """Another process takes over."""
+    other = world.restarted()
+    other.settle()
+    return other
+
+
+def taken_over(world: World) -> World:
+    """A replica that stood by all the time takes over."""
+    other = world.taken_over()
+    other.settle()
+    return other
+
+
+#: Who goes on with what happened so far.
+PROCESSES: Final = pytest.mark.parametrize("process", [as_it_is, restarted, taken_over])

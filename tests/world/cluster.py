@@ -4,7 +4,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 from enbloc.config import default_profiles
 from enbloc.engine import Engine, Settings
@@ -21,20 +21,41 @@ from enbloc.engine.effects import (
 from enbloc.engine.engine import Further
 from enbloc.engine.events import (
     BindRefused,
+    BindUnknown,
     Bound,
     Event,
     Evicted,
     EvictRefused,
     EvictStopped,
+    ExtenderAnswer,
+    GroupSeen,
+    PreBindFailed,
+    PreBound,
     SlotsFree,
     Stream,
     Synced,
+    Unreserved,
 )
 from enbloc.framework.profile import Profile
 from enbloc.model.binding import RefusalCause
 from enbloc.plugins import IN_TREE
 from tests.world.builders import remembered
 from tests.world.server import SHOWN, Server
+
+#: What only the process is told that sent something, or led.
+OWN_ANSWERS: Final = (
+    SlotsFree,
+    PreBound,
+    PreBindFailed,
+    Unreserved,
+    Bound,
+    BindRefused,
+    BindUnknown,
+    Evicted,
+    EvictRefused,
+    EvictStopped,
+    ExtenderAnswer,
+)
 
 
 class Recorded(Engine):
@@ -141,6 +162,23 @@ class Cluster(Server):
             for event in other.listed(stream):
                 other.tell(event)
         other.sync()
+        return other
+
+    def taken_over(self) -> Self:
+        """A replica that stood by, and was shown everything from the beginning on; now it leads."""
+        other = self._successor()
+        for event in self.engine.told:
+            leads = isinstance(event, Synced) and event.stream is Stream.LEASE
+            if not (leads or isinstance(event, (float, int, *OWN_ANSWERS))):
+                other.tell(event)
+                other.engine.stand_by()
+        other.keep(self)
+        for name, written in self.status.items():
+            if name in other.groups:
+                other.groups[name] = replace(other.groups[name], memory=remembered(written))
+                other.tell(GroupSeen(other.groups[name]))
+        other.tell(Synced(Stream.LEASE))
+        other.tell(SlotsFree(32))
         return other
 
     def _successor(self) -> Self:

@@ -20,7 +20,12 @@ from enbloc.model.workloads import WorkloadKey
 
 
 class Stream(enum.StrEnum):
-    """The streams that must have synced before anything is decided."""
+    """The streams that must have synced before anything is decided.
+
+    That of the Lease has one change: this process may decide from here on. Until then it stands by,
+    and what it shows is a first list that grows: whoever takes over knows of the groups what a
+    process that starts then does.
+    """
 
     PODS = "pods"
     NODES = "nodes"
@@ -32,6 +37,7 @@ class Stream(enum.StrEnum):
     REPLICA_SETS = "replicasets"
     STATEFUL_SETS = "statefulsets"
     POD_DISRUPTION_BUDGETS = "poddisruptionbudgets"
+    LEASE = "lease"
 
 
 class PodSeen(msgspec.Struct, frozen=True):

@@ -23,6 +23,7 @@ from enbloc.client.lease import LeaseLost, LeaseTiming
 from enbloc.client.paths import LEASES
 from enbloc.config import LeaderElection, default_configuration
 from enbloc.engine import Engine, Settings
+from enbloc.engine.events import Stream, Synced
 from enbloc.errors import ConfigError
 from enbloc.live.bind_slots import BindSlots
 from enbloc.live.configz import configz
@@ -275,6 +276,7 @@ class Scheduler:
                 await asyncio.gather(*(informer.confirm(since) for informer in self._informers))
             extra["leaderEpoch"] = self._elector.epoch
         await self._queue.caught_up()  # what a group names must be known before it is judged
+        self._queue.put(Synced(Stream.LEASE))
         self._leading = True
         self._malformed.tell()
         for name in self._engine.unknown_classes():

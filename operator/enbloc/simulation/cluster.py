@@ -83,7 +83,7 @@ class PresentState:
     Attributes:
         profiles: by the schedulerName in pods.
         settings: the scheduler's settings.
-        events: the objects of every first list, and that each list is complete.
+        events: the objects of every first list, and that every stream has synced.
         now: server time, seconds since the epoch.
     """
 

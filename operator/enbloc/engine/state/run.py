@@ -148,13 +148,17 @@ class Run:
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────
 
-    def put(self, pod: Pod) -> None:
-        """Add or update a member."""
+    def show(self, pod: Pod) -> None:
+        """Add or update a pod that may be a member; what it counts for is derived later."""
         self.pods[pod.uid] = pod
         if pod.live:
             self.live[pod.uid] = pod
         else:
             self.live.pop(pod.uid, None)
+
+    def put(self, pod: Pod) -> None:
+        """Add or update a member."""
+        self.show(pod)
         if self.solo:
             return
         self._emptied |= not self.live

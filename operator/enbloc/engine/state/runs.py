@@ -106,7 +106,7 @@ class Runs:
         """Add or update a member; return the runs that this changes, its own first."""
         if not self._settled:
             self._of[pod.uid] = self.newest
-            self.newest.put(pod)
+            self.newest.show(pod)
             return [self.newest]
         if pod.uid in self._of:
             if (run := self._of[pod.uid]) is None:
