@@ -143,8 +143,11 @@ class Judge:
         self.debts.listed()
 
     def before_step(self) -> None:
+        planned = [each.plan.group for each in self.engine._plans._open.values()]
+        for key, run in self.view.runs.items():
+            run.planned = any(group.podgroup == key for group in planned)
         self.view.look()
-        self.debts.look(each.plan.group for each in self.engine._plans._open.values())
+        self.debts.look(planned)
 
     def _refused(self, refused: BindRefused) -> None:
         self.paused = True
@@ -226,6 +229,7 @@ class Judge:
         self._blamed_are_avoided(decided.group, decided.plan)
         self._reservations_are_kept(decided.group, run, planned)
         self.debts.admitted(decided.group, self.server.now)
+        run.plan()
 
     def _only_the_deficit(self, run: Run, planned: int, plan: str) -> None:
         """Semantics §3.3: no addition is planned while a gang in part is mended."""

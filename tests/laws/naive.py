@@ -22,7 +22,7 @@ from enbloc.engine.events import (
     PodSeen,
 )
 from enbloc.model.binding_record import read_binding_record
-from enbloc.model.groups import Group, GroupKey
+from enbloc.model.groups import Group, GroupKey, Relaunch
 from enbloc.model.node import Node
 from enbloc.model.pods import Phase, Pod, PodSpec, PodUID
 from enbloc.model.taints import Effect
@@ -108,7 +108,10 @@ class Run:
         self.oldest = math.inf  # no queue time of this run is earlier
         self.ended = 0  # how many runs there were before
         self.doubtful = False  # whether a success that was listed at the start is of this run
-        self.relaunched = False  # it started, and nobody was bound any more
+        self.relaunched = False  # something had succeeded, and nobody was bound any more
+        self.fixed: Floors | None = None  # what it is planned with since, at most
+        self.planned = False  # a plan of it is open
+        self.seen_bound = False  # somebody was, since it was relaunched
         self.before: Counter[str] = Counter()  # what had succeeded then
         self.counted: set[PodUID] = set()  # and which
 
@@ -134,6 +137,7 @@ class Run:
         if first and self.owners and owner_of(pod) not in self.owners:
             self._die()
         self.pods[pod.uid] = pod
+        self.seen_bound |= pod.live and bool(pod.node)
         if pod.live and self.settled:
             self.owners.add(owner_of(pod))
             self.oldest = min(self.oldest, pod.created)
@@ -160,6 +164,7 @@ class Run:
         self.remembered = Counter()
         self.started = False
         self.relaunched, self.before, self.counted = False, Counter(), set()
+        self.fixed, self.seen_bound = None, False
         self.doubtful = False
         self.was = [floors(self.group)] if self.group else []
 
@@ -187,10 +192,7 @@ class Run:
         memory = self.group.memory
         found = Counter(dict(memory.roles))
         found[""] = memory.succeeded
-        if self.relaunched:
-            self.before |= found - self.done
-        else:
-            self.remembered |= found
+        self.remembered |= found - self.before
 
     def settle(self) -> None:
         """The first lists are complete (semantics §2.2)."""
@@ -203,11 +205,16 @@ class Run:
         known = self.owners | {r.run for r in records}
         if memory and memory.run_name and (not self.live or memory.run_name in known):
             self.owners.add(memory.run_name)
+            past = memory.runs[-1].relaunch if memory.runs else None
+            if past is not None:
+                self._recall_relaunch(past)
             self._recall()
             self.started = memory.started is not None and self._believed(memory.started)
             if memory.runs and memory.runs[-1].minimums:
-                self.was.append(dict(memory.runs[-1].minimums))
-                if not self.started:
+                least = dict(memory.runs[-1].minimums)
+                self.was.append(least)
+                self.fixed = least if past is not None else None
+                if not self.started and (memory.started is not None or past is None):
                     self.stop()
         known = {
             r.run for p in self.succeeded.values() if (r := read_binding_record(p.binding_record))
@@ -225,6 +232,21 @@ class Run:
             roles = {role: held[role] for role in self.was[-1]}
             self.was.append({**roles, "": min(floor[""] for floor in self.was)})
 
+    def _recall_relaunch(self, past: Relaunch) -> None:
+        """Who was bound by then does not count any more (semantics §2.4)."""
+        self.relaunched = True
+        self.before = Counter(dict(past.roles))
+        self.before[""] = past.succeeded
+        if past.minimums:
+            self.was.append(dict(past.minimums))
+        old = {
+            uid: pod
+            for uid, pod in self.succeeded.items()
+            if past.latest is not None and (pod.scheduled_at or pod.created) <= past.latest
+        }
+        self.before |= count(pod for pod in old.values() if self._of_this_run(pod))
+        self.counted |= old.keys()
+
     def _believed(self, started: float) -> bool:
         """Somebody who is there was bound before the start, or says that he came after it."""
         held = (*self.bound, *self.succeeded.values())
@@ -240,6 +262,7 @@ class Run:
 
         If nothing has succeeded either, its floor is the PodGroup's, whole (semantics §2.5).
         """
+        self.fixed, self.seen_bound = None, False
         if not self.ever_succeeded:
             self.started, self.captured = False, None
             self.was = [floors(self.group)] if self.group else []
@@ -249,6 +272,11 @@ class Run:
         self.remembered = Counter()
         self.started, self.relaunched, self.captured = False, True, None
 
+    def plan(self) -> None:
+        """A plan of it is open: from here on who comes is not needed (semantics §2.4)."""
+        if self.relaunched and not self.started and self.fixed is None:
+            self.fixed = self.floor
+
     def look(self) -> None:
         """Note whether the floor runs together now, and whether nobody is bound any more."""
         if self.group is None:
@@ -256,6 +284,10 @@ class Run:
         if self.started:
             self._welcome()
             if not self.bound and (self.live or missing(self.held, self.least_floor)):
+                self.stop()
+            return
+        if not (self.bound or self.planned) and (self.live or missing(self.held, self.least_floor)):
+            if self.fixed is not None or (self.seen_bound and self.done.total()):
                 self.stop()
             return
         running = count(pod for pod in self.live if pod.running) + self.done
@@ -319,6 +351,8 @@ class Run:
         """What counts as the floor, if it was never raised since the group started."""
         assert self.group is not None
         floor = floors(self.group)
+        if self.fixed is not None:
+            return {role: min(least, self.fixed.get(role, least)) for role, least in floor.items()}
         left = reduced(floor, self.before)
         if not self.relaunched:
             return left

@@ -217,6 +217,15 @@ class RunSubGroup(Strict):
     min_group_count: Count | None = None
 
 
+class Relaunch(Strict):
+    """What is remembered of a run whose members were all gone, after some had succeeded."""
+
+    succeeded: Count | None = None
+    last_scheduled_time: Time | None = None
+    min_member: Count | None = None
+    roles: Annotated[list[RunRole], Field(max_length=16)] | None = None
+
+
 class Run(Strict):
     """What the scheduler remembers of one run."""
 
@@ -233,6 +242,7 @@ class Run(Strict):
     plan: Annotated[str, Field(max_length=253)] | None = None
     min_group_count: Count | None = None
     sub_groups: Annotated[list[RunSubGroup], Field(max_length=16)] | None = None
+    relaunch: Relaunch | None = None
 
 
 class GroupTopologyStatus(Strict):

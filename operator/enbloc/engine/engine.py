@@ -406,14 +406,13 @@ class Engine:
             if run.scheduled is None and run.planned_here:
                 self._core.tally.group_waits.append(max(0.0, now - facts.queue_time))
             run.close(now)
-        if run.started is None:
-            if not facts.deficit and run.runs_whole(facts):
-                run.start(now)
-                return replace(facts, started=True)
-        elif run.remade(facts, now) or (not facts.total.bound and (facts.members or facts.deficit)):
+        if run.left(facts, now):
             run.stop()
             return self._groups.facts(run)
-        elif whole := [floor for floor in facts.coming if not floor.deficit]:
+        if run.started is None and not facts.deficit and run.runs_whole(facts):
+            run.start(now)
+            return replace(facts, started=True)
+        if whole := [floor for floor in facts.coming if not floor.deficit]:
             came = {floor.role: floor.minimum for floor in whole}
             run.floor.welcome(facts.group, came, facts.total.held)
             return self._groups.facts(run)

@@ -152,11 +152,12 @@ class GroupFacts:
         problem: why the group cannot be scheduled as written; "" = none.
         ranks: taken by members that are held, ascending.
         choice: the alternatives to these floors; None = the group has no tree.
-        coming: a floor for each role that came since the group started, and is not held yet. The
+        coming: a floor for each role that came since the floor is fixed, and is not held yet. The
             group does not need them; each is placed whole once the group's own floor is held
             (semantics §2.5). Their members are in `pending`, but not in `total`.
-        returning: all of its earlier members are gone, and its PodGroup is kept for another object,
-            or it is relaunched and would need more members, if more came.
+        returning: when the first of its members came (server seconds), if all earlier ones are gone
+            and its PodGroup is kept for another object, or if it is relaunched and would need more
+            members, if more came; else None.
         locality: where its members must be placed; None = anywhere.
     """
 
@@ -183,7 +184,7 @@ class GroupFacts:
     ranks: tuple[int, ...] = ()
     choice: RoleChoice | None = None
     coming: tuple[Floor, ...] = ()
-    returning: bool = False
+    returning: float | None = None
     locality: Locality | None = None
 
     @property

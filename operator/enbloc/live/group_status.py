@@ -9,7 +9,7 @@ import msgspec
 
 from enbloc.engine.effects import SetGroupStatus, TopologyStatus
 from enbloc.model.field_ownership import SCHEDULER_FIELDS
-from enbloc.model.groups import RunMemory
+from enbloc.model.groups import Relaunch, RunMemory
 from enbloc.model.names import Condition
 from enbloc.model.times import time_text
 from enbloc.wire.conditions import group_condition
@@ -17,6 +17,7 @@ from enbloc.wire.objects import (
     PodGroupMetadata,
     PodGroupSpecObject,
     PodGroupStatusObject,
+    RelaunchObject,
     RoleStatusObject,
     RunObject,
     RunRoleObject,
@@ -116,24 +117,32 @@ def _topology(found: TopologyStatus | None) -> TopologyShown | None:
 
 
 def _run(run: RunMemory, earliest: float) -> RunObject:
-    minimums, succeeded = dict(run.minimums), dict(run.roles)
     counts = dict(run.group_counts)
-    names = dict.fromkeys((*minimums, *succeeded))
-    names.pop("", None)
     return RunObject(
         name=run.name,
         owners=run.owners or None,
-        min_member=minimums.get(""),
+        min_member=dict(run.minimums).get(""),
         scheduled_time=_text(run.scheduled, earliest),
         started_time=_text(run.started, earliest),
         succeeded=run.succeeded,
-        roles=tuple(RunRoleObject(name, minimums.get(name), succeeded.get(name)) for name in names)
-        or None,
+        roles=_roles(run),
         queue_time=_text(run.queue_time, 0.0),
         plan=run.plan or None,
         min_group_count=counts.pop("", None),
         sub_groups=tuple(starmap(RunSubGroupObject, counts.items())) or None,
+        relaunch=_relaunch(run.relaunch) if run.relaunch is not None else None,
     )
+
+
+def _relaunch(found: Relaunch) -> RelaunchObject:
+    latest = _text(found.latest, 0.0)
+    return RelaunchObject(found.succeeded, latest, dict(found.minimums).get(""), _roles(found))
+
+
+def _roles(of: RunMemory | Relaunch) -> tuple[RunRoleObject, ...] | None:
+    minimums, succeeded = dict(of.minimums), dict(of.roles)
+    names = [name for name in dict.fromkeys((*minimums, *succeeded)) if name]
+    return tuple(RunRoleObject(n, minimums.get(n), succeeded.get(n)) for n in names) or None
 
 
 def _text(seconds: float | None, earliest: float) -> str | None:

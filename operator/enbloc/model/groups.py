@@ -79,6 +79,23 @@ class OnIncomplete(enum.StrEnum):
     RESTART = "Restart"
 
 
+class Relaunch(msgspec.Struct, frozen=True, gc=False):
+    """What status stores about a run that was relaunched: no member of it was bound any more.
+
+    Attributes:
+        succeeded: members that had succeeded by then; they are not held.
+        minimums: the captured floor of its first start, `(role, minimum)`, "" = the group's own;
+            empty = it never started.
+        roles: of these members, those of each role, `(role, count)`.
+        latest: server time at which the last of these members was bound; None = unknown.
+    """
+
+    succeeded: int
+    minimums: tuple[tuple[str, int], ...] = ()
+    roles: tuple[tuple[str, int], ...] = ()
+    latest: float | None = None
+
+
 class RunMemory(msgspec.Struct, frozen=True, gc=False):
     """What status stores about one run of a group's members (semantics §2.2).
 
@@ -95,6 +112,7 @@ class RunMemory(msgspec.Struct, frozen=True, gc=False):
         roles: succeeded members per role, `(role, count)`.
         queue_time: its place in the queue, server seconds; None = it has none yet.
         plan: the last plan for which a Binding was sent; "" = none.
+        relaunch: what was known when it was last relaunched; None = it was not.
     """
 
     name: str
@@ -107,6 +125,7 @@ class RunMemory(msgspec.Struct, frozen=True, gc=False):
     queue_time: float | None = None
     plan: str = ""
     group_counts: tuple[tuple[str, int], ...] = ()
+    relaunch: Relaunch | None = None
 
 
 #: How many runs status holds at most, as in the schema.

@@ -9,9 +9,10 @@ reads them from status.
 
 import hashlib
 from collections import Counter
+from collections.abc import Sequence
 from typing import Final, Protocol
 
-from enbloc.model.groups import GroupMemory, RunMemory
+from enbloc.model.groups import Group, GroupMemory, RunMemory
 from enbloc.model.pods import PodUID
 from enbloc.model.text import whole_number
 
@@ -86,3 +87,25 @@ def count_succeeded(seen: Counter[str], memory: GroupMemory | RunMemory) -> Coun
     unnamed = sum(count for role, count in seen.items() if role not in remembered)
     lacking = memory.succeeded - remembered.total() - unnamed
     return (seen | remembered) + Counter({"": max(0, lacking)})
+
+
+def remembered_runs(group: Group | None) -> Sequence[RunMemory]:
+    """Return what status records of each run, the newest last; of an old status, its top level.
+
+    A status that was written before any member came names no run, and so records none.
+    """
+    if group is None:
+        return ()
+    memory: GroupMemory = group.memory
+    if memory.runs or not memory.run_name:
+        return tuple(run for run in memory.runs if run.name)
+    return (
+        RunMemory(
+            memory.run_name,
+            (memory.run_name,),
+            scheduled=memory.started,
+            started=memory.started,
+            succeeded=memory.succeeded,
+            roles=memory.roles,
+        ),
+    )

@@ -25,6 +25,7 @@ from enbloc.model.groups import (
     GroupKey,
     GroupMemory,
     OnIncomplete,
+    Relaunch,
     RunMemory,
 )
 from enbloc.model.limits import offered
@@ -79,6 +80,7 @@ from enbloc.wire.objects import (
     PodObject,
     PodSpecObject,
     PodStatusObject,
+    RelaunchObject,
     ReplicaSetObject,
     ReplicationControllerObject,
     RunObject,
@@ -368,22 +370,40 @@ def _memory(status: PodGroupStatusObject) -> GroupMemory:
 
 
 def _run(run: RunObject) -> RunMemory:
-    roles = run.roles or ()
-    minimums = [("", run.min_member), *((role.name, role.min_member) for role in roles)]
     nodes = ((each.name, each.min_group_count) for each in run.sub_groups or ())
     counts = [("", run.min_group_count), *nodes]
     return RunMemory(
         name=run.name,
         owners=run.owners or (),
-        minimums=tuple((role, least) for role, least in minimums if least is not None),
+        minimums=_minimums(run),
         scheduled=_maybe_seconds(run.scheduled_time),
         started=_maybe_seconds(run.started_time),
         succeeded=run.succeeded or 0,
-        roles=tuple((role.name, role.succeeded or 0) for role in roles),
+        roles=_succeeded(run),
         queue_time=_maybe_seconds(run.queue_time),
         plan=run.plan or "",
         group_counts=tuple((name, count) for name, count in counts if count is not None),
+        relaunch=_relaunch(run.relaunch) if run.relaunch is not None else None,
     )
+
+
+def _relaunch(found: RelaunchObject) -> Relaunch:
+    return Relaunch(
+        found.succeeded or 0,
+        _minimums(found),
+        _succeeded(found),
+        _maybe_seconds(found.last_scheduled_time),
+    )
+
+
+def _minimums(found: RunObject | RelaunchObject) -> tuple[tuple[str, int], ...]:
+    roles = ((role.name, role.min_member) for role in found.roles or ())
+    least = (("", found.min_member), *roles)
+    return tuple((role, minimum) for role, minimum in least if minimum is not None)
+
+
+def _succeeded(found: RunObject | RelaunchObject) -> tuple[tuple[str, int], ...]:
+    return tuple((role.name, role.succeeded or 0) for role in found.roles or ())
 
 
 def _maybe_seconds(text: str | None) -> float | None:

@@ -445,6 +445,15 @@ class RunSubGroupObject(_Struct, omit_defaults=True):
     min_group_count: Int64 | None = None
 
 
+class RelaunchObject(_Struct, omit_defaults=True):
+    """`status.runs[].relaunch` of a PodGroup."""
+
+    succeeded: Int64 | None = None
+    last_scheduled_time: str | None = None
+    min_member: Int64 | None = None
+    roles: tuple[RunRoleObject, ...] | None = None
+
+
 class RunObject(_Struct, omit_defaults=True):
     """`status.runs[]` of a PodGroup."""
 
@@ -459,6 +468,7 @@ class RunObject(_Struct, omit_defaults=True):
     plan: str | None = None
     min_group_count: Int64 | None = None
     sub_groups: tuple[RunSubGroupObject, ...] | None = None
+    relaunch: RelaunchObject | None = None
 
 
 class PodGroupStatusObject(_Struct):

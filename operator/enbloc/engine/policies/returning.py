@@ -22,7 +22,7 @@ from enbloc.model.pods import Pod
 #: controller writes it at most once a second.
 RETURN_SECONDS: Final = 2.0
 
-#: The longest wait after the first pod was created, seconds.
+#: The longest wait after the first pod came, seconds.
 LONGEST_SECONDS: Final = 10.0
 
 _WHY: Final = ReasonAndMessage(
@@ -35,14 +35,16 @@ class Returning(Policy):
 
     def pause(self, facts: GroupFacts, now: float) -> Pause | None:
         """Pause for a while after the last pod was created that may change it."""
-        pods = facts.pending if facts.returning else _unlisted(facts)
+        returns = facts.returning is not None
+        pods = facts.pending if returns else _unlisted(facts)
         if not pods:
             return None
         created = [pod.created for pod in pods]
-        until = min(max(created) + RETURN_SECONDS, min(created) + LONGEST_SECONDS)
+        first = min(created) if facts.returning is None else facts.returning
+        until = min(max(created) + RETURN_SECONDS, first + LONGEST_SECONDS)
         if now >= until:
             return None
-        why = _WHY if facts.returning else _why(pods)
+        why = _WHY if returns else _why(pods)
         return Pause(until, refused=True, cause=why, why=why)
 
 

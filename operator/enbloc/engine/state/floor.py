@@ -6,10 +6,12 @@
 
     fresh ──the floor runs together──► started ──nobody is bound──► fresh, if nothing succeeded
                                           ▲                              │ else
-                                          └───the floor runs again─── relaunched
+                                the floor runs again                     ▼
+                                          │      ◄──a plan is open── relaunched
+                                        fixed ────nobody is bound──►
 
 Fresh, it is the PodGroup's, whole. Started, it never rises, and new roles are no part of it until
-they are held. Relaunched, earlier successes are deducted.
+they are held. Relaunched, earlier successes are deducted; fixed, it is like that of a started gang.
 """
 
 from collections import Counter
@@ -17,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from enbloc.model.groups import Group, RunMemory
+from enbloc.model.groups import Group, Relaunch, RunMemory
 from enbloc.model.pods import Pod
 from enbloc.model.trees import Tree, counts_known, counts_whole
 
@@ -30,63 +32,98 @@ class RunFloor:
     Attributes:
         started: when it last began to run together, server seconds; None = not yet, or no member
             has been bound since.
-        captured: the minimums at the start, by role ("" = the group's own): lowered since with the
-            PodGroup, raised by new roles that were placed. Empty = it has not started, and nothing
-            that counts for it succeeded before.
+        captured: the minimums of a started or fixed floor, by role ("" = the group's own): lowered
+            since with the PodGroup, raised by new roles that were placed. Empty = neither.
         counts: the same for the tree: how many children of each node were enough, by sub-group
             ("" = of the group); empty = it never started, or every role is needed.
+        needs: if relaunched, the captured minimums of its first start, lowered and raised alike;
+            empty = it never started.
         before: by role, how many had succeeded when no member was bound any more: a relaunched gang
             starts anew without them.
+        latest: server time at which the last of these was bound, as far as known; None = unknown.
     """
 
     def __init__(self) -> None:
         self.started: float | None = None
         self.captured: Mapping[str, int] = {}
         self.counts: Mapping[str, int] = {}
+        self.needs: Mapping[str, int] = {}
         self.before = _NONE
+        self.latest: float | None = None
 
     @property
     def relaunched(self) -> bool:
-        """Whether it started, something of it succeeded, and then no member was bound any more."""
+        """Whether something of it had succeeded when no member was bound any more."""
         return bool(self.before)
+
+    @property
+    def fixed(self) -> bool:
+        """Whether it rises no more: it started, or was relaunched and planned."""
+        return self.started is not None or bool(self.captured)
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────
 
     def start(self, group: Group | None, since: float, there: Counter[str]) -> None:
         """Record that it runs together since then (server seconds); `there` is as of `of`."""
-        if group is not None:
-            self.captured = {
-                role: self.of(group, role, least, there) for role, least in group.floors()
-            }
+        self.fix(group, there)
         self.started = since
         self.lower(group)
 
-    def stop(self, succeeded: Counter[str]) -> None:
-        """Record that no member is bound any more, and the successes of each role in this run.
+    def fix(self, group: Group | None, there: Counter[str]) -> None:
+        """Record that it is what it is now, unless it is fixed; `there` is as of `of`."""
+        if group is not None and not self.fixed:
+            self.captured = {
+                role: self.of(group, role, least, there) for role, least in group.floors()
+            }
 
-        If there are none, the floor is the PodGroup's, whole, whatever it was before.
+    def stop(self, succeeded: Counter[str], latest: float | None) -> None:
+        """Record that no member is bound any more.
+
+        If nothing succeeded, the floor is the PodGroup's, whole, whatever it was before.
+
+        Args:
+            succeeded: the successes of each role in this run.
+            latest: server time at which the last of them was bound that succeeded since the last
+                relaunch; None = unknown.
         """
-        self.captured = self._captured_in_all()
-        self.started, self.before = None, succeeded
         if not self.relaunched:
-            self.captured, self.counts = {}, {}
+            self.needs = self.captured
+        self.started, self.captured, self.before = None, {}, succeeded
+        self.latest = self.latest if latest is None else latest
+        if not self.relaunched:
+            self.needs, self.counts = {}, {}
 
     def lower(self, group: Group | None) -> None:
-        """Lower a started floor with the PodGroup: the lowest value since the start counts.
+        """Lower a fixed floor with the PodGroup: the lowest value since then counts.
 
         A new role is no part of it; in a tree, it is one more to choose from.
         """
-        if group is None or self.started is None:
+        if group is None or not self.fixed:
             return
-        tree, known = group.tree, self.captured or dict(group.floors())
+        tree, floors = group.tree, dict(group.floors())
+        known = self.captured or floors
         choice = tree is not None or bool(self.counts)
         self.captured = {
             role: min(least, known.get(role, least))
-            for role, least in group.floors()
+            for role, least in floors.items()
             if role == "" or (least and (choice or role in known))
+        }
+        self.needs = {
+            role: min(floors[role], least) for role, least in self.needs.items() if role in floors
         }
         if tree is not None:
             self.counts = counts_known(tree, self.counts, known)
+
+    def expect(self, group: Group | None, held: int) -> None:
+        """Lower a fixed floor that has not started to what its controllers still run.
+
+        Args:
+            group: the PodGroup, with the number of members that they can run from now on.
+            held: how many succeeded since the relaunch.
+        """
+        if group is not None and group.memory.expected and self.captured and self.started is None:
+            most = group.memory.expected + held
+            self.captured = {**self.captured, "": min(most, self.captured[""])}
 
     def welcome(self, group: Group, came: Mapping[str, int], held: int) -> None:
         """Add new roles that are held: from now on it needs them too.
@@ -96,9 +133,10 @@ class RunFloor:
             came: by role, how many of its members are needed, and held.
             held: how many members are held, theirs included: the floor never rises beyond that.
         """
-        total = min(group.min_member, held, self.captured[""] + sum(came.values()))
-        total = max(total, self.captured[""])
-        self.captured = {**self.captured, **came, "": total}
+        most = min(group.min_member, held)
+        self.captured = _with_roles(self.captured, came, most)
+        if self.needs:
+            self.needs = _with_roles(self.needs, came, group.min_member)
 
     # ── derived values ───────────────────────────────────────────────────────────────────────
 
@@ -109,15 +147,16 @@ class RunFloor:
             group: the PodGroup.
             role: "" = the group's own minimum.
             minimum: what the PodGroup asks for.
-            there: if relaunched, by role, its members that are live, or succeeded since.
+            there: if relaunched and not fixed, by role, its members that are live, or succeeded
+                since.
         """
-        if self.started is not None:
+        if self.fixed:
             return min(minimum, self.captured.get(role, minimum))
         if not self.relaunched:
             return minimum
         if group.memory.expected and not role:
             return min(minimum, group.memory.expected)
-        minimum = min(minimum, self.captured.get(role, minimum))
+        minimum = min(minimum, self.needs.get(role, minimum))
         # An owner may run all of them anew, those that succeeded as well.
         if role:
             return max(0, minimum - self.before[role], min(minimum, there[role]))
@@ -125,16 +164,16 @@ class RunFloor:
 
     def grows(self, group: Group, there: Counter[str]) -> bool:
         """Whether it would need more members than are `there` (as of `of`), if more came."""
-        if self.started is not None or not self.relaunched or group.memory.expected:
+        if self.fixed or not self.relaunched or group.memory.expected:
             return False
         return any(
-            (there[role] if role else there.total()) < min(least, self.captured.get(role, least))
+            (there[role] if role else there.total()) < min(least, self.needs.get(role, least))
             for role, least in group.floors()
         )
 
     def coming(self, group: Group | None) -> AbstractSet[str]:
-        """Return the roles with a minimum that came since the start, and are not placed yet."""
-        if self.started is None or group is None or self.counts or group.tree is not None:
+        """Return the roles with a minimum that came since it is fixed, and are not placed yet."""
+        if not self.fixed or group is None or self.counts or group.tree is not None:
             return frozenset()
         return {role for role, least in group.minimums() if least} - self.captured.keys()
 
@@ -151,18 +190,30 @@ class RunFloor:
 
     # ── after a restart ──────────────────────────────────────────────────────────────────────
 
-    def remembered(self, group: Group | None) -> tuple[tuple[str, int], ...]:
-        """Return the captured floor for status, `(role, minimum)`, with earlier successes."""
-        most = dict(group.floors()) if group is not None else {}
-        captured = self._captured_in_all().items()
-        return tuple(sorted((role, min(least, most.get(role, least))) for role, least in captured))
-
     def recall(self, memory: RunMemory, *, believed: bool) -> None:
         """Restore what status records; the start only if it can be believed."""
-        # Some statuses have a minimum of 0 for a new role that was not placed yet.
-        self.captured = {role: least for role, least in memory.minimums if least or not role}
+        again = memory.relaunch is not None
+        # Otherwise 0 may stand for a new role that was not placed yet.
+        least = [each for each in memory.minimums if each[1] or not each[0] or again]
+        self.captured = _recorded(least)
         self.counts = dict(memory.group_counts)
         self.started = memory.started if believed else None
+        if memory.relaunch is not None:
+            self.needs = _recorded(memory.relaunch.minimums)
+            roles = Counter(dict(memory.relaunch.roles))
+            self.before = roles + Counter({"": memory.relaunch.succeeded - roles.total()})
+            self.latest = memory.relaunch.latest
+
+    def relaunch(self, roles: Sequence[str]) -> Relaunch | None:
+        """Return what status records of the relaunch; of these roles the successes are told."""
+        if not self.relaunched:
+            return None
+        return Relaunch(
+            self.before.total(),
+            tuple(sorted(self.needs.items())),
+            tuple((role, self.before[role]) for role in roles),
+            self.latest,
+        )
 
     def guess(
         self, group: Group, bound: Sequence[Pod], done: Counter[str], known: int | None
@@ -195,10 +246,14 @@ class RunFloor:
         self.captured = {**dict(group.floors()), "": floor}
         self.counts = counts_whole(tree, whole) if complete else tree.counts()
 
-    def _captured_in_all(self) -> dict[str, int]:
-        """Return the captured floor, plus what had succeeded before it started."""
-        before = self.before if self.started is not None else _NONE
-        return {
-            role: least + (before[role] if role else before.total())
-            for role, least in self.captured.items()
-        }
+
+def _recorded(minimums: Sequence[tuple[str, int]]) -> dict[str, int]:
+    """Return a captured floor that status records; anybody may have edited it."""
+    floor = dict(minimums)
+    return floor if "" in floor else {}
+
+
+def _with_roles(floor: Mapping[str, int], came: Mapping[str, int], most: int) -> dict[str, int]:
+    """Return a floor that needs these roles too, and at most so many members in all."""
+    total = max(floor[""], min(most, floor[""] + sum(came.values())))
+    return {**floor, **came, "": total}

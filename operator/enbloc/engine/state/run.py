@@ -15,10 +15,10 @@ from enbloc.engine.state.runners import Runners
 from enbloc.engine.state.successes import Successes
 from enbloc.framework.facts import Floor, GroupFacts
 from enbloc.model.binding_record import BindingRecord, read_binding_record
-from enbloc.model.groups import Group, GroupKey, GroupMemory, RunMemory
+from enbloc.model.groups import Group, GroupKey, RunMemory
 from enbloc.model.limits import beyond_effort
 from enbloc.model.pods import Phase, Pod, PodUID
-from enbloc.model.runs import count_succeeded
+from enbloc.model.runs import count_succeeded, remembered_runs
 from enbloc.model.times import CLOCK_ERROR
 
 #: The most owners of a run that are written to status.
@@ -129,6 +129,10 @@ class Run:
         #: The members with which the floor ran.
         self._runners = Runners()
         self._emptied = emptied
+        #: A member was seen bound since its last relaunch.
+        self._seen_bound = False
+        #: When the first live member came since none is bound, server seconds.
+        self._came: float | None = None
 
     @property
     def started(self) -> float | None:
@@ -161,8 +165,11 @@ class Run:
         self.show(pod)
         if self.solo:
             return
-        self._emptied |= not self.live
+        self._note_emptied()
+        if self._came is None and pod.live and not pod.node:
+            self._came = pod.created
         if pod.live and pod.node:
+            self._seen_bound = True
             self._with_node.add(pod.uid)
         else:
             self._with_node.discard(pod.uid)
@@ -178,8 +185,12 @@ class Run:
         self.pods.pop(uid, None)
         self.live.pop(uid, None)
         if not self.solo:
-            self._emptied |= not self.live
+            self._note_emptied()
             self._with_node.discard(uid)
+
+    def _note_emptied(self) -> None:
+        if not self.live:
+            self._emptied, self._came = True, None
 
     def take_group(self, group: Group | None) -> None:
         """Record an added, changed or deleted PodGroup; its status may list more than was seen."""
@@ -189,6 +200,7 @@ class Run:
             if memory.name and memory.name == self.run_name:
                 self.recall(memory)
         self.floor.lower(group)
+        self.floor.expect(group, self.held_succeeded)
         self._adopt([role for role, least in listed.items() if least])
 
     def _adopt(self, but: Collection[str] = ()) -> None:
@@ -204,6 +216,12 @@ class Run:
         """Record that the floor is first held: from here on the members of this run are known."""
         if self.scheduled is None:
             self.scheduled = now
+        self.fix()
+
+    def fix(self) -> None:
+        """Record that a relaunched gang is planned, or held: more members of it are additions."""
+        if self.floor.relaunched:
+            self.floor.fix(self.group, self._there)
 
     def start(self, now: float) -> None:
         """Record that the floor runs together: not before a Binding, which the server timed."""
@@ -215,32 +233,43 @@ class Run:
         """Return the running members, and those that succeeded since it last had none bound."""
         return [pod.uid for pod in self.live.values() if pod.running] + [*self._fresh]
 
-    def remade(self, facts: GroupFacts, now: float) -> bool:
+    def _remade(self, facts: GroupFacts, now: float) -> bool:
         """Record which members run; return whether no runner is left and the floor is not held."""
         self._runners.look(now, self._who_runs() if self.runs_whole(facts) else None)
         if not facts.deficit:
             return False
         return not self._runners.any_left(self._with_node | self._fresh)
 
+    def left(self, facts: GroupFacts, now: float) -> bool:
+        """Record which members run; return whether it starts anew, as no member is bound any more.
+
+        It does if it needs or has members, and its floor was fixed, or others were bound besides
+        those that succeeded.
+        """
+        if self.started is not None and self._remade(facts, now):
+            return True
+        lost = self.floor.fixed or (self._seen_bound and self.held_succeeded)
+        if not lost or facts.total.bound or self.committed:
+            return False
+        if self.live:
+            self._came = now
+        return bool(self.live or facts.deficit)
+
     def stop(self) -> None:
         """Record that no member is bound any more: a relaunched gang has not started.
 
         Earlier successes no longer count for it.
         """
-        self.floor.stop(self.succeeded)
+        self.floor.stop(self.succeeded, self.done.latest)
         self._forgotten = _NONE
         self.done = _NO_SUCCESSES
+        self._seen_bound = False
         self._fresh.clear()
 
     def recall(self, memory: RunMemory) -> None:
         """Restore what status counts and this process did not see: pods deleted since."""
         seen = self.succeeded
-        more = count_succeeded(seen, memory) - seen
-        if not more:
-            return
-        if self.floor.relaunched:
-            self.floor.before += more
-        else:
+        if more := count_succeeded(seen, memory) - seen:
             self._forgotten = self._forgotten + more
 
     def settle(self, memory: RunMemory | None) -> None:
@@ -256,8 +285,10 @@ class Run:
             self.scheduled, self.plan = memory.scheduled, memory.plan
             self.queue_time = memory.queue_time
             self.floor.recall(memory, believed=self._believed(memory.started, records))
+            self._forget_before(self.floor.latest)
             self.recall(memory)
-            if self.floor.captured and self.started is None:
+            doubted = memory.started is not None or memory.relaunch is None
+            if self.floor.captured and self.started is None and doubted:
                 self.stop()  # earlier and later successes cannot be told apart
         elif not any(pod.binding_record for pod in bound):
             # Another scheduler has bound them: without a status, a running one is proof enough.
@@ -278,21 +309,34 @@ class Run:
         self.floor.lower(self.group)
         self._adopt()
 
+    def _forget_before(self, latest: float | None) -> None:
+        """Do not hold members that had succeeded, and so were bound, before it was relaunched."""
+        if latest is None or not self._fresh:
+            return
+        fresh = [self.pods[uid] for uid in self._fresh]
+        self.floor.before |= Counter(pod.role for pod in fresh if pod.bound_at <= latest)
+        self.done, self._fresh = Successes(), set()
+        for pod in fresh:
+            if pod.bound_at > latest:
+                self._fresh.add(pod.uid)
+                self.done.add(pod)
+
     def memory(self) -> RunMemory:
         """Return what another process must know of this run."""
-        roles = self.group.roles if self.group is not None else ()
+        roles = [role.name for role in self.group.roles] if self.group is not None else []
         succeeded = self.succeeded if roles else _NONE
         return RunMemory(
             self.run_name,
             tuple(islice(self.owners, MOST_OWNERS)),
-            self.floor.remembered(self.group),
+            tuple(sorted(self.floor.captured.items())),
             self.scheduled,
             self.started,
             self.all_succeeded,
-            tuple((role.name, succeeded[role.name]) for role in roles),
+            tuple((role, succeeded[role]) for role in roles),
             self.queue_time,
             self.plan,
             tuple(sorted(self.floor.counts.items())),
+            self.floor.relaunch(roles),
         )
 
     def _held_pods(self) -> list[Pod]:
@@ -415,7 +459,7 @@ class Run:
             ranks=() if self.solo else self._ranks(bound),
             choice=choice,
             coming=coming,
-            returning=not bound and bool(pending and group and self._returns(group)),
+            returning=self._came if not bound and group and self._returns(group) else None,
         )
 
     def _returns(self, group: Group) -> bool:
@@ -469,8 +513,8 @@ class Run:
 
     @property
     def _there(self) -> Counter[str]:
-        """Return how many members of each role a relaunched run has, or that succeeded since."""
-        if not self.floor.relaunched or self.started is not None:
+        """Return how many members of each role it has, or that succeeded since, for its floor."""
+        if self.floor.fixed or not self.floor.relaunched:
             return _NONE
         return Counter(pod.role for pod in self.live.values()) + self._held_successes
 
@@ -542,28 +586,6 @@ class Run:
             named = ", ".join(sorted(profiles))
             return f"members name different schedulerNames of enbloc: {named}; use one"
         return ""
-
-
-def remembered_runs(group: Group | None) -> Sequence[RunMemory]:
-    """Return what status records of each run, the newest last; of an old status, its top level.
-
-    A status that was written before any member came names no run, and so records none.
-    """
-    if group is None:
-        return ()
-    memory: GroupMemory = group.memory
-    if memory.runs or not memory.run_name:
-        return tuple(run for run in memory.runs if run.name)
-    return (
-        RunMemory(
-            memory.run_name,
-            (memory.run_name,),
-            scheduled=memory.started,
-            started=memory.started,
-            succeeded=memory.succeeded,
-            roles=memory.roles,
-        ),
-    )
 
 
 def _able(pending: list[Pod], coming: Sequence[Floor]) -> list[Pod]:

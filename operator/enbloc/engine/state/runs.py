@@ -41,11 +41,11 @@ from enbloc.engine.state.gathering import (
     same_jobset,
     vacant_in,
 )
-from enbloc.engine.state.run import MOST_KNOWN, Run, recorded_run, remembered_runs
+from enbloc.engine.state.run import MOST_KNOWN, Run, recorded_run
 from enbloc.model.grouped import Grouped, Index
 from enbloc.model.groups import Group, GroupKey, RunMemory
 from enbloc.model.pods import Phase, Pod, PodUID
-from enbloc.model.runs import BARE, attempt_of, joins, owner_of, short
+from enbloc.model.runs import BARE, attempt_of, joins, owner_of, remembered_runs, short
 
 _NOTHING: Final = RunMemory("")
 
@@ -325,6 +325,7 @@ class Runs:
             The runs that gained or lost members.
         """
         run.committed = True
+        run.fix()
         if run.scheduled is not None:
             return []
         run.planned_here = True
