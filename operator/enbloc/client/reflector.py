@@ -22,7 +22,7 @@ import math
 import random
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, suppress
-from typing import Any, Final, Generic
+from typing import Any, Final, Generic, NamedTuple
 
 import msgspec
 
@@ -81,6 +81,20 @@ class _Error(msgspec.Struct):
 _ERROR: Final = msgspec.json.Decoder(_Error).decode
 
 
+class _Waiter(NamedTuple):
+    """A call of `confirm` that waits.
+
+    Attributes:
+        since: a consistent list that is requested from then on ends it (seconds).
+        wanted: so does anything of this resourceVersion, while the watch is not stale.
+        passed: done when it ends.
+    """
+
+    since: float
+    wanted: int
+    passed: asyncio.Future[None]
+
+
 class Reflector(Generic[T]):
     """List + watch of one resource; iterate ``stream()`` in one task.
 
@@ -130,17 +144,19 @@ class Reflector(Generic[T]):
         #: Why requests fail; `_doubt` is what is wrong with the watch although none fails.
         self._failure: str | None = None
         self._doubt: str | None = None
-        self._stale = False
         self._problem: str | None = None
         self._unknown = ""
         #: Whether the latest request got a 403, or a 404 for the whole resource.
         self.refused = False
         #: Whether the latest failure says nothing of this resource: the server is away.
         self.away = False
+        #: The least resourceVersion of the next list; 0 = a consistent list is next or under way.
         self._list_from = 0
         #: When the latest completed list that is a consistent read was requested.
         self._read_at = -math.inf
-        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        #: When the watch was last found to lack something.
+        self._distrusted_at = -math.inf
+        self._waiting: list[_Waiter] = []
         self._open: Stream | None = None
         self._sooner: asyncio.Event | None = None
         metrics.WATCH_FAILING.labels(resource.known_as).set(0)
@@ -153,9 +169,8 @@ class Reflector(Generic[T]):
         """Go back to the start, with no object known, and list again; returns what was known."""
         known = [Deleted[T](row.meta(*key), None) for key, row in self._rows.items()]
         self._rows.clear()
-        self.synced, self._read_at, self._stale = False, -math.inf, True
-        if self._open is not None:
-            self._open.close()
+        self.synced, self._read_at = False, -math.inf
+        self._relist()
         return known
 
     async def stream(self) -> AsyncGenerator[Item[T], None]:
@@ -173,15 +188,11 @@ class Reflector(Generic[T]):
                 before, began = self.version, self._client.clock.local()
                 wait, asked, hurried = 0.0, False, listed and bool(self._waiting)
                 try:
-                    if listed:
-                        async with aclosing(self._watch()) as changes:
-                            async for change in changes:
-                                yield change
-                    else:
-                        async with aclosing(self.list_once()) as differences:
-                            async for difference in differences:
-                                yield difference
-                        listed = True
+                    async with aclosing(self._watch() if listed else self.list_once()) as items:
+                        async for item in items:
+                            yield item
+                    if not listed:
+                        listed = self._list_from > 0
                         continue
                 except APIError as error:
                     lost = self._lost_its_place(error)
@@ -190,10 +201,11 @@ class Reflector(Generic[T]):
                     lacking = isinstance(error, Forbidden | NotFound)
                     wait = (refused if lacking else expired if lost else retry).after(error)
                     asked = isinstance(error, TooManyRequests)
-                # Only a list shows what a stale watch has missed, and how far this stream is if
-                # no bookmark came.
-                if self._stale or (hurried and self._waiting):
-                    listed, self._list_from, self._stale = False, 0, False
+                # Only a consistent list shows what a stale watch has missed, and how far this
+                # stream is if no bookmark came.
+                if self._waiting and (hurried or not listed):
+                    self._list_from = 0
+                listed = listed and self._list_from > 0
                 lasted = self._client.clock.local() - began
                 if self.version > before or lasted > 1:  # it worked for a while
                     for backoff in (retry, refused, expired):
@@ -238,30 +250,37 @@ class Reflector(Generic[T]):
         """
         if self._read_at >= since:
             return
-        reached = self.version
+        since, reached = min(since, self._client.clock.local()), self.version
         raw = await self._client.page(self.resource, self._namespace, query=self._query, limit=1)
         wanted = self._page(raw).version
         self.hurry()
         if wanted < reached:
             self._distrust(restored(wanted, reached))
-        elif self.synced and self.version >= wanted:
+            since = self._distrusted_at  # a list of before may have what was undone
+        waiter = _Waiter(since, wanted, asyncio.get_running_loop().create_future())
+        if self._confirms(waiter, self.version):
             return
-        passed = asyncio.get_running_loop().create_future()
-        self._waiting.append((wanted, passed))
-        if self._open is not None:
-            self._open.close()
+        if not self._waiting:  # else the watch is a short one, or closed
+            self._hang_up()
+        self._waiting.append(waiter)
         try:
-            await passed
+            await waiter.passed
         finally:
-            self._waiting.remove((wanted, passed))
+            self._waiting.remove(waiter)
+
+    def _confirms(self, waiter: _Waiter, version: int) -> bool:
+        """Whether a stream that has passed this version has passed what is waited for."""
+        reached = version >= waiter.wanted and not self._stale
+        return reached or self._read_at >= waiter.since
 
     async def _keep_probing(self) -> None:
         """Probe regularly whether the watch shows what the server has."""
         while True:
             pause = self._timing.probe * random.uniform(0.7, 1.0)  # noqa: S311
             await asyncio.sleep(pause / 3 if self._doubt else pause)
-            if not self.synced:
-                continue
+            if not self.synced or not self._list_from:
+                continue  # a consistent list shows everything
+            read_at = self._read_at
             try:
                 lacking = await self._probe.look()
             except APIError as error:
@@ -269,6 +288,8 @@ class Reflector(Generic[T]):
             except Exception:  # a bug here must not stop the stream
                 logger.exception("Failed to probe the watch of %s", self.resource.label())
             else:
+                if not self._list_from or self._read_at != read_at:
+                    continue  # so does one of meanwhile
                 self._doubt = None
                 if lacking:
                     self._distrust(lacking)
@@ -281,9 +302,23 @@ class Reflector(Generic[T]):
             f"the watch of {self.resource.label()} is stale: a list has {lacking}, "
             "which the watch has not shown; relisting"
         )
-        self._stale = True
+        self._relist()
+
+    def _relist(self) -> None:
+        """Close the watch; a consistent list is next."""
+        self._distrusted_at, self._list_from = self._client.clock.local(), 0
+        self._hang_up()
+
+    @property
+    def _stale(self) -> bool:
+        """Whether no consistent list that was requested since the last distrust has completed."""
+        return self._read_at < self._distrusted_at
+
+    def _hang_up(self) -> None:
+        """Close the watch, which is no failure."""
         if self._open is not None:
             self._open.close()
+            self._open = None
 
     def _shown(self, key: tuple[str, str]) -> int:
         row = self._rows.get(key)
@@ -308,7 +343,7 @@ class Reflector(Generic[T]):
         """
         seen: set[tuple[str, str]] = set()
         version, unnamed, consistent = 0, False, not self._list_from
-        began = self._client.clock.local()
+        read_at = self._client.clock.local() if consistent else -math.inf
         async with aclosing(self._pages()) as pages:
             async for first, page in pages:
                 if first:
@@ -331,9 +366,8 @@ class Reflector(Generic[T]):
         self._worked()
         self.synced = True
         yield Synced()
+        self._read_at = max(self._read_at, read_at)
         self._passed(version)
-        if consistent:
-            self._read_at = began
 
     async def _pages(self) -> AsyncGenerator[tuple[bool, Page[T]], None]:
         """The pages of one list, each with whether the list begins with it.
@@ -397,23 +431,19 @@ class Reflector(Generic[T]):
             self.resource, self._namespace, query=query, silence=silence
         ) as stream:
             self._worked()
-            self._open = stream
-            if self._closed(hurried=hurried):  # while it was opening
+            if not self._list_from or (self._waiting and not hurried):  # while it was opening
                 return
+            self._open = stream
             try:
                 async for lines in stream.lines():
                     for line in lines:
                         for item in self._changes(line):
                             yield item
             except Unreachable:
-                if not self._closed(hurried=hurried):
+                if self._open is stream:
                     raise
             finally:
                 self._open = None
-
-    def _closed(self, *, hurried: bool) -> bool:
-        """Whether the reflector itself closed the watch."""
-        return self._stale or (bool(self._waiting) and not hurried)
 
     def _changes(self, line: bytes) -> Iterator[Item[T]]:
         label = self.resource.label()
@@ -492,12 +522,12 @@ class Reflector(Generic[T]):
             row.version = 0
 
     def _passed(self, version: int) -> None:
-        self.version = self._list_from = max(self.version, version)
-        if self._stale:
-            return  # a list is next
-        for wanted, passed in self._waiting:
-            if version >= wanted and not passed.done():
-                passed.set_result(None)
+        self.version = max(self.version, version)
+        if not self._stale:
+            self._list_from = self.version
+        for waiter in self._waiting:
+            if self._confirms(waiter, version) and not waiter.passed.done():
+                waiter.passed.set_result(None)
 
     # ── requests that fail ───────────────────────────────────────────────────────────────────
     def _page(self, raw: bytes) -> Page[T]:
