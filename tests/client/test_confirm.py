@@ -16,7 +16,9 @@ from enbloc.client.client import Query
 from enbloc.client.clock import TimeSource
 from enbloc.client.errors import (
     APIError,
+    Forbidden,
     Gone,
+    NotFound,
     ServerError,
     TooManyRequests,
     Unreachable,
@@ -64,6 +66,7 @@ class Slow(MemoryClient):
 
     Attributes:
         seconds: that a list takes.
+        longer: seconds that a watch lasts beyond what was asked for.
         start: the resourceVersion at time 0.
         pods: what it has; by default one pod that changes every second.
         fails: what the next lists fail with, half-way.
@@ -75,6 +78,7 @@ class Slow(MemoryClient):
     def __init__(self) -> None:
         super().__init__(Store(), clock=TimeSource(local=asyncio.get_running_loop().time))
         self.seconds = 1.0
+        self.longer = 0.0
         self.start = 1000
         self.pods: Callable[[], list[dict[str, Any]]] = lambda: [pod("p", self.reached)]
         self.fails: list[APIError] = []
@@ -111,7 +115,7 @@ class Slow(MemoryClient):
     @asynccontextmanager
     async def _watching(self, seconds: float) -> AsyncGenerator[Stream]:
         self.asked.append(WATCH)
-        self.latest = Watch(seconds)
+        self.latest = Watch(seconds + self.longer)
         yield cast("Stream", self.latest)
 
 
@@ -240,6 +244,36 @@ async def test_a_list_that_fails_midway_confirms_when_it_succeeds(failures: list
         assert not client.fails
 
 
+async def test_a_short_watch_that_the_server_does_not_end_is_given_up() -> None:
+    """It sends something all the time, but never what is waited for."""
+    client = Slow()
+    client.pods = list  # other objects change
+
+    async def chatter() -> None:
+        while True:
+            client.latest.shown.put_nowait(bookmark(1000))
+            await asyncio.sleep(5)
+
+    async with following(client) as followed:
+        client.longer = 10_000
+        chatting = asyncio.create_task(chatter())
+        assert await followed.confirmed() < 25
+        assert followed.problems == []
+        chatting.cancel()
+        await asyncio.wait({chatting})
+
+
+@pytest.mark.parametrize("kind", [Forbidden, NotFound])
+async def test_a_list_that_is_refused_fails_the_confirmation(kind: type[APIError]) -> None:
+    """Or whoever may do without these objects would wait for them for ever."""
+    client = Slow()
+    async with following(client) as followed:
+        client.fails = [kind("list", "pods", "gone meanwhile")]
+        with pytest.raises(kind):
+            await followed.confirmed()
+        assert await followed.confirmed() < 10
+
+
 async def test_a_confirmation_that_is_cancelled_leaves_the_others_alone() -> None:
     client = Slow()
     async with following(client) as followed:
@@ -320,3 +354,23 @@ async def test_a_list_from_before_a_restore_confirms_nothing() -> None:
         await followed.confirmed(since)
         assert client.asked.count(LIST) == 3
         assert followed.shown[-2] == f"+p{client.start + 12}"
+
+
+async def test_a_list_in_whose_midst_everything_is_forgotten_syncs_nothing() -> None:
+    """What its first pages had is forgotten, too."""
+    client = Slow()
+    async with following(client) as followed:
+        client.seconds = 10
+        followed.reflector._distrust("something")
+        since = now()
+        await followed.asked(LIST, 2)
+        await asyncio.sleep(1)
+        confirming = asyncio.create_task(followed.confirmed(since))
+        await asyncio.sleep(1)
+        assert [told(each)[:2] for each in followed.reflector.forget()] == ["-p"]
+        await followed.asked(LIST, 3)
+        assert not confirming.done()
+        assert not followed.reflector.synced
+        before = followed.shown.count("synced")
+        await confirming
+        assert followed.shown.count("synced") == before + 1

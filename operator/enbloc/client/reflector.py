@@ -168,7 +168,7 @@ class Reflector(Generic[T]):
     def forget(self) -> list[Deleted[T]]:
         """Go back to the start, with no object known, and list again; returns what was known."""
         known = [Deleted[T](row.meta(*key), None) for key, row in self._rows.items()]
-        self._rows.clear()
+        self._rows = {}
         self.synced, self._read_at = False, -math.inf
         self._relist()
         return known
@@ -199,6 +199,8 @@ class Reflector(Generic[T]):
                     listed = listed and not lost
                     self._failed(error)
                     lacking = isinstance(error, Forbidden | NotFound)
+                    if lacking and not listed:
+                        self._refuse(error)
                     wait = (refused if lacking else expired if lost else retry).after(error)
                     asked = isinstance(error, TooManyRequests)
                 # Only a consistent list shows what a stale watch has missed, and how far this
@@ -246,7 +248,7 @@ class Reflector(Generic[T]):
             since: a time of the client's `clock.local`, seconds; inf = now.
 
         Raises:
-            APIError: the read failed.
+            APIError: the read failed, or the list that was to follow was refused.
         """
         if self._read_at >= since:
             return
@@ -272,6 +274,12 @@ class Reflector(Generic[T]):
         """Whether a stream that has passed this version has passed what is waited for."""
         reached = version >= waiter.wanted and not self._stale
         return reached or self._read_at >= waiter.since
+
+    def _refuse(self, error: APIError) -> None:
+        """End the waits for a list that may never come."""
+        for waiter in self._waiting:
+            if not waiter.passed.done():
+                waiter.passed.set_exception(error)
 
     async def _keep_probing(self) -> None:
         """Probe regularly whether the watch shows what the server has."""
@@ -342,7 +350,7 @@ class Reflector(Generic[T]):
             APIError: the list cannot be read; this method does not retry.
         """
         seen: set[tuple[str, str]] = set()
-        version, unnamed, consistent = 0, False, not self._list_from
+        version, unnamed, consistent, rows = 0, False, not self._list_from, self._rows
         read_at = self._client.clock.local() if consistent else -math.inf
         async with aclosing(self._pages()) as pages:
             async for first, page in pages:
@@ -361,8 +369,10 @@ class Reflector(Generic[T]):
                     for difference in self._differences("MODIFIED", meta, found, problem):
                         yield difference
         # An object that could not be identified may be any of the rows.
-        for key in () if unnamed else self._rows.keys() - seen:
-            yield Deleted(self._rows.pop(key).meta(*key), None)
+        for deleted in () if unnamed else self._others(seen):
+            yield deleted
+        if self._rows is not rows:
+            return  # what was known was forgotten meanwhile
         self._worked()
         self.synced = True
         yield Synced()
@@ -434,6 +444,9 @@ class Reflector(Generic[T]):
             if not self._list_from or (self._waiting and not hurried):  # while it was opening
                 return
             self._open = stream
+            loop = asyncio.get_running_loop()
+            # `confirm` does not wait for a server that ignores how short the watch is to be.
+            end = loop.call_later(silence, self._hang_up) if hurried else None
             try:
                 async for lines in stream.lines():
                     for line in lines:
@@ -444,6 +457,8 @@ class Reflector(Generic[T]):
                     raise
             finally:
                 self._open = None
+                if end is not None:
+                    end.cancel()
 
     def _changes(self, line: bytes) -> Iterator[Item[T]]:
         label = self.resource.label()
@@ -502,6 +517,12 @@ class Reflector(Generic[T]):
             yield Malformed(meta, problem)
         else:
             yield Seen(meta, found)
+
+    def _others(self, seen: set[tuple[str, str]]) -> Iterator[Deleted[T]]:
+        """Delete the rows that a list did not show."""
+        for key in self._rows.keys() - seen:
+            if (row := self._rows.pop(key, None)) is not None:  # else forgotten meanwhile
+                yield Deleted(row.meta(*key), None)
 
     def _went_back(self) -> None:
         """Accept that the server is older than what was seen, as after a restore from a backup."""
