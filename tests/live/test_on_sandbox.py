@@ -332,6 +332,38 @@ async def test_a_standby_is_ready_decides_nothing_and_takes_over(
             assert processes[0] == processes[1] != processes[2]
 
 
+async def test_a_standby_that_watched_a_gang_start_knows_of_it_when_it_takes_over(
+    world: World,
+) -> None:
+    """Semantics §2.2: what runs, and loses a member with the leader, is mended."""
+    await world.nodes("n1", cpu=8)
+    async with (
+        world.scheduler(leader_elect=True, ends_with=None) as first,
+        world.scheduler(leader_elect=True) as second,
+    ):
+
+        async def ready() -> bool:
+            return not second.health.failed("readyz")
+
+        await world.until(ready)
+        await world.gang("g", 4)
+        await world.until_bound("g-", 4)
+        for index in range(4):
+            await world.runs(f"g-{index}")
+
+        async def started() -> bool:
+            return await world.condition("g", "Satisfied") == ("True", "Satisfied")
+
+        await world.until(started)
+        assert await first.end() == 0
+        await world.delete("g-3")
+
+        async def below() -> bool:
+            return await world.condition("g") == ("False", "BelowMinimum")
+
+        await world.until(below)
+
+
 class Asking(Client):
     """A client that notes of how many objects each list was asked."""
 
@@ -575,16 +607,10 @@ async def test_the_gate_of_a_gang_opens_when_it_runs_whole_and_closes_when_it_do
         ]
         return shown == list(wanted)
 
-    async def phase(name: str, phase: str) -> None:
-        body = {"status": {"phase": phase}}
-        await world.client.patch(
-            PODS, name, body, NAMESPACE, kind=PatchType.MERGE, subresource="status"
-        )
-
     async with world.scheduler():
         await world.until_bound("g-", 2)
         for name in ("g-0", "g-1"):
-            await phase(name, "Running")
+            await world.runs(name)
         await world.until(lambda: gates("True", "True"))
         await world.delete("g-1")
         await world.until(lambda: gates("False"))

@@ -146,6 +146,17 @@ class World:
 
         await self.until(taken)
 
+    async def runs(self, name: str) -> None:
+        """Its kubelet says that a pod runs."""
+        await self.client.patch(
+            PODS,
+            name,
+            {"status": {"phase": "Running"}},
+            NAMESPACE,
+            kind=PatchType.MERGE,
+            subresource="status",
+        )
+
     async def delete(self, name: str) -> None:
         """Delete a pod for good, as its kubelet would confirm it."""
         body = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
