@@ -3,6 +3,7 @@
 """A leader stops before another may lead, whatever happens to its API calls (virtual time)."""
 
 import asyncio
+import copy
 import logging
 import re
 from collections.abc import Awaitable, Callable
@@ -13,6 +14,7 @@ import pytest
 from enbloc.client.clock import boot_clock
 from enbloc.client.errors import Forbidden, NotFound, ServerError, TooManyRequests, Unreachable
 from enbloc.client.lease import Elector, LeaseLost, LeaseTiming, identity_of
+from enbloc.client.lease_objects import follows
 from enbloc.client.paths import LEASES
 from enbloc.errors import ConfigError
 from tests.client.memory import MemoryClient, Store
@@ -444,6 +446,47 @@ async def test_a_lease_deleted_while_a_standby_saw_nothing_is_not_taken_at_once(
     assert now() - one.stopped_at >= 5  # what it had sent has timed out by now
     assert now() - began <= 15 + 5
     await two.stop()
+
+
+@pytest.mark.parametrize("state", ["named the standby", "was released by it"])
+@pytest.mark.parametrize("cut_off", [True, False])
+async def test_a_restored_lease_is_taken_no_sooner_than_another(
+    state: str, *, cut_off: bool
+) -> None:
+    """Semantics §6.3: who held it before the restore leads until it notices."""
+    store, key = Store(), ("leases", "enbloc-scheduler")
+    before = Candidate(store, "two").start()
+    await before.leading.wait()
+    held = copy.deepcopy(store.objects[key])
+    await before.stop()
+    released = copy.deepcopy(store.objects[key])
+    one = Candidate(store, "one").start()
+    await one.leading.wait()
+    two = Candidate(store, "two").start()
+    await asyncio.sleep(60)
+    store.objects[key] = held if state == "named the standby" else released
+    if cut_off:
+        one.client.latency = 1e9
+    for _ in range(300):
+        await asyncio.sleep(0.1)
+        assert one.stopped_at is not None or not two.leading.is_set()
+        assert not (one.elector.holds() and two.elector.holds())
+    if state == "named the standby" or cut_off:
+        assert isinstance(await one.end(), LeaseLost)
+        assert two.elector.holds()
+    else:
+        assert one.elector.holds(), "nobody else has taken it"
+        await one.stop()
+    await two.stop()
+
+
+def test_a_lower_number_of_transitions_is_an_older_state_but_not_where_it_wraps() -> None:
+    assert follows(5, 5)
+    assert follows(6, 5)
+    assert follows(0, 2**31 - 1)
+    assert follows(None, 0)
+    assert not follows(4, 5)
+    assert not follows(None, 5)
 
 
 async def test_work_that_fails_releases_the_lease_and_tells() -> None:

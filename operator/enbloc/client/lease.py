@@ -40,7 +40,14 @@ from enbloc.client.errors import (
     Unreachable,
     readable,
 )
-from enbloc.client.lease_objects import LONGEST, SHOWN, LeaseMetadata, LeaseSpec
+from enbloc.client.lease_objects import (
+    LONGEST,
+    MOST_TRANSITIONS,
+    SHOWN,
+    LeaseMetadata,
+    LeaseSpec,
+    follows,
+)
 from enbloc.client.lease_owner import owner_reference
 from enbloc.client.paths import LEASES
 from enbloc.client.rivals import Rivals
@@ -59,10 +66,6 @@ SLACK: Final = 20.0
 MOMENT: Final = 0.05
 #: How often a release of the Lease is tried if a renewal in flight changes it meanwhile.
 RELEASE_TRIES: Final = 3
-
-
-#: leaseTransitions is an int32; it restarts at 0 after the largest one.
-_MOST_TRANSITIONS: Final = 2**31
 
 
 class _Lease(msgspec.Struct):
@@ -156,10 +159,11 @@ class Elector:
         self._rivals = rivals
         self._lease: dict[str, Any] | None = None
         self._may_own = True
-        #: The other holder seen last and when it had renewed, or that its Lease is gone, and since
-        #: when, on ``clock``; and how long its Lease lasts.
+        #: What the Lease said last, and since when, on ``clock``; None = no other holder was seen.
         self._seen: tuple[Any, float] = (None, float("-inf"))
+        #: How long the Lease of the other holder seen last lasts; and its leaseTransitions.
         self._lasting = 0.0
+        self._transitions = 0
         self._left = math.inf
         #: Whether the work is under way; and whether `holds` was false meanwhile.
         self._leads = self._fenced = False
@@ -273,7 +277,7 @@ class Elector:
         self._left = math.inf
         try:
             if lease is None:
-                if self.holder == self._identity:
+                if self._leads:
                     metrics.LEADER_SLOWPATH.labels(self._name).inc()
                 lease = await self._read()
             if not self._may_take(lease.get("spec") or {}):
@@ -346,23 +350,29 @@ class Elector:
         return metadata
 
     def _may_take(self, spec: dict[str, Any]) -> bool:
-        """Whether the Lease is ours, free, or was not renewed for its duration by our clock."""
+        """Whether the Lease is ours, free, or was not renewed for its duration by our clock.
+
+        Once another holder was seen, it may still lead though the Lease names us, or nobody: the
+        Lease was deleted, or restored from a backup. It may have renewed just before.
+        """
         self.holder = spec.get("holderIdentity") or ""
-        self.unbroken = self.unbroken and self.holder == self._identity
+        ours = self.holder == self._identity
+        self.unbroken = self.unbroken and ours
         renewed, now = spec.get("renewTime"), self._clock()
         state, known = (self.holder, renewed), self._seen[0]
-        if self.holder == self._identity or (not self.holder and (renewed or known is None)):
+        if known is None and (ours or not self.holder):
             return True
-        if state != known:
-            if self.holder and (known is None or known[0] != self.holder):
+        if not self.holder and renewed and follows(spec.get("leaseTransitions"), self._transitions):
+            return True  # released
+        if self.holder and not ours:
+            if known is None or known[0] != self.holder:
                 holder = clipped(printable(self.holder), SHOWN)
                 lease = f"{self._namespace}/{self._name}"
                 logger.info("Another holds the Lease", extra={"lease": lease, "holder": holder})
-            self._seen = (state, now)
-        if self.holder:
             self._lasting = self._lasts(spec)
-        # Else it was deleted, not released: its holder may lead until it notices that, and may have
-        # renewed just before.
+            self._transitions = spec.get("leaseTransitions") or 0
+        if state != known:
+            self._seen = (state, now)
         left = self._seen[1] + self._lasting - now
         self._left = left if left > 0 else math.inf
         return left <= 0
@@ -378,7 +388,7 @@ class Elector:
         ours = old.get("holderIdentity") == self._identity
         transitions = old.get("leaseTransitions")
         if transitions is not None:
-            transitions = (transitions + (not ours)) % _MOST_TRANSITIONS
+            transitions = (transitions + (not ours)) % MOST_TRANSITIONS
         return {
             **old,
             "holderIdentity": self._identity,

@@ -12,6 +12,8 @@ from enbloc.model.names import HOLDER_KEY, SCHEDULER_NAMES_KEY
 LONGEST: Final = 300.0
 #: The longest part of a holder's name that is shown (characters).
 SHOWN: Final = 253
+#: leaseTransitions is an int32; it restarts at 0 after the largest one.
+MOST_TRANSITIONS: Final = 2**31
 
 
 class _Struct(msgspec.Struct, rename="camel"):
@@ -56,6 +58,15 @@ def served_by(lease: LeaseObject) -> frozenset[str]:
         return frozenset()
     text = annotations.get(SCHEDULER_NAMES_KEY, "")
     return frozenset(name for name in text.split(",") if name)
+
+
+def follows(transitions: int | None, seen: int) -> bool:
+    """Whether a Lease with this leaseTransitions may be a later state than one with that was.
+
+    Who takes a Lease raises the number by one, and who releases it keeps it. It is lower after a
+    restore from a backup.
+    """
+    return ((transitions or 0) - seen) % MOST_TRANSITIONS < MOST_TRANSITIONS // 2
 
 
 class Subject(_Struct):
