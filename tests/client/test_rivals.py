@@ -6,16 +6,18 @@ In virtual time; semantics §6.4.
 """
 
 import asyncio
+import copy
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from enbloc.client.errors import Forbidden, ServerError
+from enbloc.client.errors import Forbidden, NotFound, ServerError
 from enbloc.client.lease import Elector, LeaseLost, LeaseTiming
-from enbloc.client.paths import LEASES, Resource
+from enbloc.client.paths import CLUSTER_ROLE_BINDINGS, LEASES, Resource
 from enbloc.client.rivals import Rivals
+from enbloc.model.names import COMPONENT_KEY, HOLDER_KEY, SCHEDULER_NAMES_KEY
 from tests.client.memory import MemoryClient, Store
 
 
@@ -37,7 +39,7 @@ class Install:
         self.conflicts: list[str | None] = []
         self.problems: list[str | None] = []
         timing, clock = LeaseTiming(), asyncio.get_running_loop().time
-        rivals = Rivals(
+        self.rivals = Rivals(
             self.client,
             namespace=namespace,
             name=self.lease,
@@ -54,7 +56,7 @@ class Install:
             timing=timing,
             clock=clock,
             report=self.problems.append,
-            rivals=rivals,
+            rivals=self.rivals,
         )
         self.leading = False
         self.task: asyncio.Task[None] | None = None
@@ -190,6 +192,96 @@ async def test_a_rival_whose_lease_is_deleted_leads_until_it_notices(store: Stor
     await two.stop()
 
 
+async def test_a_rival_s_lease_that_is_found_deleted_late_counts_from_then(store: Store) -> None:
+    """What it said last before the looks failed is no sign that its holder has ended."""
+    one, two = Install(store, "one").start(), Install(store, "two")
+    await asyncio.sleep(5)
+    two.start()
+    await asyncio.sleep(30)
+
+    def fails(verb: str) -> None:
+        raise ServerError(verb, "leases", "no quorum")
+
+    two.client.before = fails
+    await asyncio.sleep(40)
+    one.client.latency = 1e9
+    del store.objects["leases", one.lease]
+    two.client.before = lambda _: None
+    for _ in range(200):
+        await asyncio.sleep(0.1)
+        assert leads(one, two) != [True, True]
+    await asyncio.sleep(20)
+    assert leads(one, two) == [False, True]
+    with pytest.raises(LeaseLost):
+        await one.stop()
+    await two.stop()
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [
+        pytest.param({"annotations": {}}, id="the names are removed"),
+        pytest.param({"annotations": {SCHEDULER_NAMES_KEY: "other"}}, id="the names are others"),
+        pytest.param({"annotations": {HOLDER_KEY: "other"}}, id="another has written the names"),
+        pytest.param({"labels": {}}, id="the label is removed"),
+    ],
+)
+async def test_a_rival_whose_lease_names_us_no_longer_leads_until_it_notices(
+    store: Store, edited: dict[str, Any]
+) -> None:
+    one, two = Install(store, "one").start(), Install(store, "two")
+    await asyncio.sleep(5)
+    two.start()
+    await asyncio.sleep(60)
+    lease = store.objects["leases", one.lease]
+    changed = {**lease, "metadata": {**lease["metadata"], **edited}}
+    store.apply("update", LEASES, one.lease, "one", changed)
+    await asyncio.sleep(120)
+    assert leads(one, two) == [True, False]
+    assert ("leases", two.lease) not in store.objects
+    await one.stop()
+    await two.stop()
+
+
+async def test_a_rival_s_lease_restored_to_one_given_back_in_vain_counts_until_it_notices(
+    store: Store,
+) -> None:
+    """It has fewer transitions than the holder that was seen."""
+    one, two = Install(store, "one").start(), Install(store, "two")
+    await asyncio.sleep(5)
+    await one.stop()
+    old = copy.deepcopy(store.objects["leases", one.lease])
+    old["metadata"]["annotations"] = {SCHEDULER_NAMES_KEY: "", HOLDER_KEY: ""}
+    one = Install(store, "one", replica="1").start()
+    await asyncio.sleep(5)
+    two.start()
+    await asyncio.sleep(60)
+    store.objects["leases", one.lease] = old
+    await asyncio.sleep(120)
+    assert leads(one, two) == [True, False]
+    assert ("leases", two.lease) not in store.objects
+    await one.stop()
+    await two.stop()
+
+
+async def test_what_is_remembered_of_large_leases_is_small(store: Store) -> None:
+    for index in range(3):
+        name = f"lease-{index}"
+        metadata = {
+            "name": name,
+            "namespace": "one",
+            "labels": {COMPONENT_KEY: "scheduler"},
+            "annotations": {SCHEDULER_NAMES_KEY: "enbloc," + "x" * 50_000},
+        }
+        spec = {"holderIdentity": "y" * 50_000}
+        store.objects["leases", name] = {"metadata": metadata, "spec": spec}
+    two = Install(store, "two").start()
+    await asyncio.sleep(5)
+    assert not two.leading
+    assert len(repr(two.rivals._seen)) < 5_000
+    await two.stop()
+
+
 async def test_a_lease_that_was_given_back_long_ago_keeps_nobody_waiting(store: Store) -> None:
     one = Install(store, "one").start()
     await asyncio.sleep(5)
@@ -245,6 +337,35 @@ async def test_a_lease_counts_where_an_install_may_be(
     await asyncio.sleep(60)
     assert two.leading is leads
     await one.stop()
+    await two.stop()
+
+
+@pytest.mark.parametrize("code", [403, 404])
+async def test_a_lease_of_a_tenant_counts_no_longer_than_the_bindings_cannot_be_read(
+    store: Store, code: int
+) -> None:
+    """It is not there when fewer namespaces are read, but nobody has deleted it."""
+
+    class Denied(MemoryClient):
+        """It may not list ClusterRoleBindings yet."""
+
+        async def request(self, verb: str, resource: Resource, *args: Any, **more: Any) -> bytes:
+            if resource == CLUSTER_ROLE_BINDINGS and denied:
+                raise (Forbidden if code == 403 else NotFound)(verb, "it", "no", code=code)
+            return await super().request(verb, resource, *args, **more)
+
+    denied = [True]
+    store.objects["clusterrolebindings", "enbloc"] = binding("two")
+    tenant = Install(store, "team").start()
+    await asyncio.sleep(5)
+    await tenant.crash()
+    store.objects["leases", tenant.lease]["spec"]["leaseDurationSeconds"] = 300
+    two = Install(store, "two", client=Denied(store)).start()
+    await asyncio.sleep(10)
+    assert leads(two) == [False]
+    denied.clear()
+    await asyncio.sleep(5)
+    assert leads(two) == [True]
     await two.stop()
 
 

@@ -8,7 +8,9 @@ writes before it reads, so at least one sees the other; a scheduler leads only i
 """
 
 import logging
+import math
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import msgspec
@@ -22,6 +24,7 @@ from enbloc.client.lease_objects import (
     LeaseObject,
     LeaseSpec,
     RoleBindingObject,
+    follows,
     served_by,
 )
 from enbloc.client.paths import CLUSTER_ROLE_BINDINGS, LEASES
@@ -42,6 +45,43 @@ PATIENCE: Final = 2.0
 _SCHEDULER: Final = "scheduler"
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What a Lease says, in a form of bounded size: anyone who may edit it can make it large.
+
+    Attributes:
+        holder: printable and cut; "" = nobody.
+        renewed: when it says that it was renewed.
+        transitions: see leaseTransitions.
+        common: the schedulerNames that both it and we serve.
+        vain: whether it was given back and serves no name at all, so nobody led with it.
+        lasts: its duration as it counts, seconds.
+    """
+
+    holder: str
+    renewed: str | None
+    transitions: int
+    common: frozenset[str]
+    vain: bool
+    lasts: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What is remembered of a rival's Lease.
+
+    Attributes:
+        state: the last one with a name in common.
+        since: when that was seen first, or when it was found gone, on `clock`; -inf = it is over.
+        gone: the Lease was deleted, or names nothing in common any more. Its holder leads until it
+            notices that.
+    """
+
+    state: _State
+    since: float
+    gone: bool = False
 
 
 class Rivals:
@@ -82,8 +122,8 @@ class Rivals:
         self._report = report
         self._clock = clock
         self._said = ""
-        #: The Leases that serve one of our names, each with when it changed last, on `clock`.
-        self._seen: dict[tuple[str, str], tuple[LeaseObject, float]] = {}
+        #: The Leases that serve one of our names, by namespace and name.
+        self._seen: dict[tuple[str, str], _Seen] = {}
         self._warned = False
 
     def marked(
@@ -121,59 +161,67 @@ class Rivals:
         Raises:
             APIError: the Leases cannot be read.
         """
-        now, found = self._clock(), await self._overlapping()
-        seen, self._seen = self._seen, {}
-        for key, lease in found.items():
-            before, since = seen.pop(key, (None, now))
-            if before is None or _state(before) != _state(lease):
-                # A Lease released before our first look never was a rival's.
-                since = now if before is not None or _state(lease)[0] else float("-inf")
-            self._seen[key] = (lease, since)
-        self._seen |= seen  # deleted: its holder leads until it notices that
-        standing = [
-            key
-            for key, (lease, since) in sorted(self._seen.items())
-            if now - since < PATIENCE * self._lasts(lease)
-        ]
-        for key in seen.keys() - standing:
-            del self._seen[key]
-        if not standing:
-            self._say("")
-            return False
-        lease, _ = self._seen[standing[0]]
-        both = _named(self._serves & served_by(lease))
-        holder = _holder(lease) or "nobody now"
-        self._say(
-            f"the scheduler of the Lease {_where(standing[0])} (held by {holder}) serves {both} "
-            "too; give each scheduler a schedulerName of its own, or remove one of the two"
+        await self._look(await self._installs())
+        standing = sorted(key for key, seen in self._seen.items() if seen.since > -math.inf)
+        self._say(self._told(standing[0]) if standing else "")
+        return bool(standing)
+
+    def _told(self, key: tuple[str, str]) -> str:
+        """What to say of the rival with this Lease."""
+        state = self._seen[key].state
+        return (
+            f"the scheduler of the Lease {_where(key)} (held by {state.holder or 'nobody now'}) "
+            f"serves {_named(state.common)} too; give each scheduler a schedulerName of its own, "
+            "or remove one of the two"
         )
-        return True
 
     def _say(self, text: str) -> None:
         before, self._said = self._said, text
         if before != text:
             self._report(text or None)
 
-    def _lasts(self, lease: LeaseObject) -> float:
-        spec = lease.spec or LeaseSpec()
-        return max(min(spec.lease_duration_seconds or 0, LONGEST), self._duration)
+    async def _look(self, namespaces: Collection[str]) -> None:
+        """Read the Leases of others, and remember those that serve one of our names.
 
-    async def _overlapping(self) -> dict[tuple[str, str], LeaseObject]:
-        """The Leases of others that serve one of our names, by namespace and name."""
+        Args:
+            namespaces: in which they count; empty = in all.
+        """
+        began = self._clock()
+        read, found = await self._read(sorted(namespaces) or [None])
+        now = self._clock()
+        before, self._seen = self._seen, {}
+        for key in before.keys() | found.keys():
+            if namespaces and key[0] not in namespaces:
+                continue
+            seen = before.get(key)
+            if key in found or key[0] in read or None in read:
+                seen = _seen_next(seen, found.get(key), now)
+            if seen is not None and began - seen.since >= PATIENCE * seen.state.lasts:
+                seen = None if seen.gone else replace(seen, since=-math.inf)
+            if seen is not None:
+                self._seen[key] = seen
+
+    async def _read(
+        self, namespaces: Collection[str | None]
+    ) -> tuple[set[str | None], dict[tuple[str, str], _State]]:
+        """The namespaces that could be read, and the Leases that serve our names, or did.
+
+        Args:
+            namespaces: which to read; None = all. A tenant may have written any number of Leases.
+        """
         query = {"labelSelector": f"{COMPONENT_KEY}={_SCHEDULER}"}
-        found: dict[tuple[str, str], LeaseObject] = {}
-        # No other namespace is read: a tenant may have written any number of Leases.
-        namespaces: list[str | None] = [*sorted(await self._installs())]
+        read: set[str | None] = set()
+        found: dict[tuple[str, str], _State] = {}
         try:
-            for namespace in namespaces or [None]:
+            for namespace in namespaces:
                 async for lease in self._client.list(
                     LEASES, namespace, query=query, shape=LeaseObject
                 ):
                     key = (lease.metadata.namespace, lease.metadata.name)
-                    if key != self._own and self._serves & served_by(lease):
-                        found[key] = lease
-                    else:
-                        self._seen.pop(key, None)
+                    state = self._state(lease)
+                    if key != self._own and (state.common or key in self._seen):
+                        found[key] = state
+                read.add(namespace)
         except Forbidden as error:
             if not self._warned:
                 self._warned = True
@@ -181,8 +229,19 @@ class Rivals:
                     "Cannot see whether another scheduler serves the same schedulerName: %s",
                     error.advice,
                 )
-            return {}
-        return found
+        return read, found
+
+    def _state(self, lease: LeaseObject) -> _State:
+        spec, serves = lease.spec or LeaseSpec(), served_by(lease)
+        holder = _holder(lease)
+        return _State(
+            holder=holder,
+            renewed=spec.renew_time,
+            transitions=spec.lease_transitions or 0,
+            common=self._serves & serves,
+            vain=not holder and not serves,
+            lasts=max(min(spec.lease_duration_seconds or 0, LONGEST), self._duration),
+        )
 
     async def _installs(self) -> frozenset[str]:
         """The namespaces in which installs may have Leases; empty = unknown."""
@@ -199,10 +258,26 @@ class Rivals:
         return everywhere if found and self._own[0] in everywhere else frozenset()
 
 
-def _state(lease: LeaseObject) -> tuple[str, str | None]:
-    """Who holds a Lease, and when it was renewed."""
-    spec = lease.spec or LeaseSpec()
-    return (spec.holder_identity or "", spec.renew_time)
+def _seen_next(seen: _Seen | None, state: _State | None, now: float) -> _Seen | None:
+    """What to remember of a Lease after another look.
+
+    Args:
+        seen: what is remembered; None = nothing.
+        state: what it says now; None = it does not exist.
+        now: seconds on the clock of `since`.
+    """
+    if state is None or not state.common:
+        if seen is None or seen.since == -math.inf:
+            return None
+        if state is not None and state.vain and follows(state.transitions, seen.state.transitions):
+            return None
+        return seen if seen.gone else _Seen(seen.state, now, gone=True)
+    if seen is None:
+        # A Lease released before our first look never was a rival's.
+        return _Seen(state, now if state.holder else -math.inf)
+    before = seen.state
+    same = (state.holder, state.renewed) == (before.holder, before.renewed) and not seen.gone
+    return _Seen(state, seen.since if same else now)
 
 
 def _holder(lease: LeaseObject) -> str:
