@@ -7,90 +7,16 @@ In virtual time; semantics §6.4.
 
 import asyncio
 import copy
-from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from enbloc.client.errors import Forbidden, NotFound, ServerError
-from enbloc.client.lease import Elector, LeaseLost, LeaseTiming
+from enbloc.client.lease import LeaseLost
 from enbloc.client.paths import CLUSTER_ROLE_BINDINGS, LEASES, Resource
-from enbloc.client.rivals import Rivals
 from enbloc.model.names import COMPONENT_KEY, HOLDER_KEY, SCHEDULER_NAMES_KEY
+from tests.client.installs import Install, binding, leads
 from tests.client.memory import MemoryClient, Store
-
-
-class Install:
-    """A scheduler of an install, with a Lease named after its namespace, unless told otherwise."""
-
-    def __init__(
-        self,
-        store: Store,
-        namespace: str,
-        serves: Sequence[str] = ("enbloc",),
-        *,
-        lease: str = "",
-        replica: str = "0",
-        client: MemoryClient | None = None,
-    ) -> None:
-        self.client = client or MemoryClient(store)
-        self.lease = lease or f"{namespace}-lease"
-        self.conflicts: list[str | None] = []
-        self.problems: list[str | None] = []
-        timing, clock = LeaseTiming(), asyncio.get_running_loop().time
-        self.rivals = Rivals(
-            self.client,
-            namespace=namespace,
-            name=self.lease,
-            serves=serves,
-            duration=timing.duration,
-            report=self.conflicts.append,
-            clock=clock,
-        )
-        self.elector = Elector(
-            self.client,
-            namespace=namespace,
-            name=self.lease,
-            identity=f"{namespace}-{replica}",
-            timing=timing,
-            clock=clock,
-            report=self.problems.append,
-            rivals=self.rivals,
-        )
-        self.leading = False
-        self.task: asyncio.Task[None] | None = None
-
-    def start(self) -> "Install":
-        self.task = asyncio.create_task(self.elector.run(self._work))
-        return self
-
-    async def _work(self) -> None:
-        self.leading = True
-        try:
-            await asyncio.get_running_loop().create_future()
-        finally:
-            self.leading = False
-
-    async def stop(self) -> None:
-        """As SIGTERM: the Lease is given back."""
-        assert self.task is not None
-        self.task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self.task
-
-    async def crash(self) -> None:
-        """As SIGKILL: nothing more is sent."""
-
-        def dead(_: str) -> None:
-            raise ServerError("get", "leases", "the process is dead")
-
-        self.client.before = dead
-        await self.stop()
-
-
-def leads(*installs: Install) -> list[bool]:
-    return [install.leading for install in installs]
 
 
 @pytest.fixture
@@ -309,13 +235,6 @@ async def test_an_install_that_shares_the_lease_and_serves_others_says_so(store:
     assert two.leading, "it was the same install, with other profiles"
     assert two.conflicts[1:] == [None]
     await two.stop()
-
-
-def binding(*namespaces: str) -> dict[str, Any]:
-    return {
-        "metadata": {"name": "enbloc", "labels": {"app.kubernetes.io/part-of": "enbloc"}},
-        "subjects": [{"kind": "ServiceAccount", "namespace": each} for each in namespaces],
-    }
 
 
 @pytest.mark.parametrize(

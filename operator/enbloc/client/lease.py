@@ -7,10 +7,11 @@
     STANDBY ──lease free, released, or unchanged for its duration by our clock──► LEADING
        ▲                                                                            │
        └── run() has ended: released, or LeaseLost  ◄── work done, or not renewed ──┘
-           (`terms` begins anew after the latter)       within renew_deadline
+           (`terms` begins anew after the latter)       within renew_deadline, or
+                                                        a rival leads
 
 A rival (`rivals`) has another Lease and must not lead at the same time: a process that sees a rival
-does not lead.
+does not lead, and a leader that sees one stops.
 
 ``holds()`` is true until renew_deadline after the last successful renewal *was sent*: every write
 is checked against it, and a write takes at most duration − renew_deadline.
@@ -50,7 +51,7 @@ from enbloc.client.lease_objects import (
 )
 from enbloc.client.lease_owner import owner_reference
 from enbloc.client.paths import LEASES
-from enbloc.client.rivals import Rivals
+from enbloc.client.rivals import PATIENCE, Rivals
 from enbloc.client.transport import WRITE_SECONDS
 from enbloc.errors import ConfigError, EnblocError
 from enbloc.model.text import clipped, printable
@@ -157,6 +158,8 @@ class Elector:
         self._clock = clock
         self._report = report
         self._rivals = rivals
+        #: Set when the Lease was not as we had left it, and is written again.
+        self._rewritten = asyncio.Event()
         self._lease: dict[str, Any] | None = None
         self._may_own = True
         #: What the Lease said last, and since when, on ``clock``; None = no other holder was seen.
@@ -190,8 +193,8 @@ class Elector:
         Cancelling ``run`` cancels the work and releases the Lease.
 
         Raises:
-            LeaseLost: the Lease could not be renewed in time, or is another's; the work was
-                cancelled.
+            LeaseLost: the Lease could not be renewed in time, or is another's, or a rival leads;
+                the work was cancelled.
             ConfigError: the namespace of the Lease does not exist.
         """
         leading = metrics.LEADER.labels(self._name)
@@ -204,21 +207,29 @@ class Elector:
         self._leads = True
         task = asyncio.ensure_future(work())
         renewing = asyncio.ensure_future(self._renew())
+        looking = asyncio.ensure_future(self._rival())
         stop_within: float | None = None
+        landing = 0.0
         try:
-            await asyncio.wait({task, renewing}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({task, renewing, looking}, return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
                 stop_within = self._timing.duration - self._timing.renew_deadline
                 self.valid_until = float("-inf")  # no more writes, whoever holds the Lease now
+                self._fenced = True  # and even if a renewal under way succeeds
+                if not renewing.done():
+                    rival, landing = looking.result(), stop_within
+                    raise LeaseLost(f"gave back the Lease {self._namespace}/{self._name}: {rival}")
                 renewing.result()
                 raise LeaseLost(f"lost the Lease {self._namespace}/{self._name}: {self._why()}")
             task.result()
         finally:
-            await _cancelled(task, stop_within)  # renewals go on during a graceful stop
-            await _cancelled(renewing, None)
+            # Renewals go on during a graceful stop. A Lease that is given back is free at once, and
+            # what was sent must have landed by then.
+            await asyncio.gather(_cancelled(task, stop_within), asyncio.sleep(landing))
+            await asyncio.gather(_cancelled(renewing, None), _cancelled(looking, None))
             leading.set(0)
-            if stop_within is None:
-                await self._release()
+            if stop_within is None or landing:
+                await self._release(in_vain=landing > 0)
 
     def _why(self) -> str:
         if self.holder != self._identity:
@@ -227,8 +238,7 @@ class Elector:
         return f"not renewed for {self._timing.renew_deadline} s ({late})"
 
     async def _pause(self, at_most: float = math.inf) -> None:
-        jitter = random.uniform(0.8, 1.2)  # noqa: S311  # spreading load is no secret
-        await asyncio.sleep(min(self._timing.retry * jitter, at_most))
+        await asyncio.sleep(min(_jittered(self._timing.retry), at_most))
 
     async def _renew(self) -> None:
         """Renew until that fails for too long, or another holds the Lease.
@@ -243,6 +253,30 @@ class Elector:
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(0.0, min(left, WRITE_SECONDS))):
                     await self._try()
+
+    async def _rival(self) -> str:
+        """Look for rivals while we lead; what to say of one, once it is seen to lead too.
+
+        A look that fails or takes long costs nothing but another one soon.
+        """
+        if self._rivals is None:
+            never: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+            return await never
+        self._rewritten.clear()  # `_acquired` has looked since
+        soon = False
+        while True:
+            pause = self._timing.retry if soon else PATIENCE * self._timing.duration
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_jittered(pause)):
+                    await self._rewritten.wait()
+            self._rewritten.clear()
+            soon = True
+            with suppress(APIError, TimeoutError):
+                async with asyncio.timeout(self._timing.duration):
+                    rival = await self._rivals.lead_too()
+                if rival is not None and rival.leads:
+                    return rival.told
+                soon = rival is not None
 
     async def _acquired(self) -> bool:
         """Take the Lease, and release it if a rival leads; whether we lead now."""
@@ -274,6 +308,7 @@ class Elector:
             first: we do not lead yet, so the Lease is not taken while a rival leads.
         """
         lease, self._lease = self._lease, None  # read it again unless this try succeeds
+        reads = lease is None
         self._left = math.inf
         try:
             if lease is None:
@@ -293,6 +328,8 @@ class Elector:
             self._note(error)
             return False
         self._note(None)
+        if reads:
+            self._rewritten.set()
         self.holder = self._identity
         self.epoch = claim["leaseTransitions"]
         self.valid_until = sent + self._timing.renew_deadline
@@ -447,6 +484,10 @@ def _checked(verb: str, lease: dict[str, Any]) -> dict[str, Any]:
 def _given_back(spec: dict[str, Any]) -> dict[str, Any]:
     freed = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _micro_time()}
     return {**spec, **freed}
+
+
+def _jittered(seconds: float) -> float:
+    return seconds * random.uniform(0.8, 1.2)  # noqa: S311  # spreading load is no secret
 
 
 def _micro_time() -> str:

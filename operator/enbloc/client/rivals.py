@@ -5,6 +5,9 @@
 Each scheduler writes the names that it serves on its Lease. After it has taken its own Lease, it
 reads all others, and releases its own if one of them serves one of its names. Each of two rivals
 writes before it reads, so at least one sees the other; a scheduler leads only if it sees no rival.
+
+A Lease may be edited, deleted or restored from a backup, and looks may fail, so that two lead all
+the same. So a leader looks as well: after it has written its Lease again, and from time to time.
 """
 
 import logging
@@ -77,11 +80,26 @@ class _Seen:
         since: when that was seen first, or when it was found gone, on `clock`; -inf = it is over.
         gone: the Lease was deleted, or names nothing in common any more. Its holder leads until it
             notices that.
+        renewed: whether its holder was seen to renew it, so it is no Lease that somebody left.
     """
 
     state: _State
     since: float
     gone: bool = False
+    renewed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """A rival that is seen by a leader.
+
+    Attributes:
+        told: its Lease, the holder and the fix.
+        leads: whether its holder was seen to renew the Lease; else another look will tell.
+    """
+
+    told: str
+    leads: bool
 
 
 class Rivals:
@@ -90,7 +108,7 @@ class Rivals:
     Anyone who may edit a namespace may write Leases there. So a Lease counts only if some
     ClusterRoleBinding of enbloc grants permissions to its namespace, or if it is in kube-system,
     where who replaces kube-scheduler has it. If no such binding is found for our own namespace,
-    every Lease counts.
+    every Lease counts before we lead, and none once we do.
 
     Args:
         client: the API; without permission to list Leases and ClusterRoleBindings in the whole
@@ -165,6 +183,26 @@ class Rivals:
         standing = sorted(key for key, seen in self._seen.items() if seen.since > -math.inf)
         self._say(self._told(standing[0]) if standing else "")
         return bool(standing)
+
+    async def lead_too(self) -> Rival | None:
+        """The rival that leads while we do, or that may.
+
+        Raises:
+            APIError: the Leases cannot be read.
+        """
+        namespaces = await self._installs()
+        if not namespaces:  # anyone could end our term
+            return None
+        await self._look(namespaces)
+        held = [
+            (not seen.renewed, key)
+            for key, seen in self._seen.items()
+            if seen.since > -math.inf and seen.state.holder and not seen.gone
+        ]
+        if not held:
+            return None
+        unsure, key = min(held)
+        return Rival(self._told(key), leads=not unsure)
 
     def _told(self, key: tuple[str, str]) -> str:
         """What to say of the rival with this Lease."""
@@ -276,8 +314,9 @@ def _seen_next(seen: _Seen | None, state: _State | None, now: float) -> _Seen | 
         # A Lease released before our first look never was a rival's.
         return _Seen(state, now if state.holder else -math.inf)
     before = seen.state
-    same = (state.holder, state.renewed) == (before.holder, before.renewed) and not seen.gone
-    return _Seen(state, seen.since if same else now)
+    same = (state.holder, state.renewed) == (before.holder, before.renewed)
+    renewed = seen.renewed if same else state.holder == before.holder
+    return _Seen(state, seen.since if same and not seen.gone else now, renewed=renewed)
 
 
 def _holder(lease: LeaseObject) -> str:
