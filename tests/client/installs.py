@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from enbloc.client.errors import ServerError
-from enbloc.client.lease import Elector, LeaseLost, LeaseTiming
+from enbloc.client.lease import Elector, LeaseLost, LeaseTiming, OtherHolder
 from enbloc.client.rivals import Rivals
 from enbloc.client.transport import WRITE_SECONDS
 from tests.client.memory import MemoryClient, Store
@@ -37,10 +37,11 @@ class Install:
         self._identity = f"{namespace}-{replica}"
         self.leading = False
         self.task: asyncio.Task[None] | None = None
+        self._other = OtherHolder()
         self._begin()
 
     def _begin(self) -> None:
-        """Begin a term, which knows nothing of the one before."""
+        """Begin a term, which knows nothing of the one before but who else held the Lease."""
         timing, clock = LeaseTiming(), asyncio.get_running_loop().time
         self.rivals = Rivals(
             self.client,
@@ -61,6 +62,7 @@ class Install:
             report=self.problems.append,
             rivals=self.rivals,
         )
+        self.elector.other = self._other
 
     def start(self, *, again: bool = False) -> "Install":
         """Begin to wait for the Lease; `again`: and once more after each term that was lost."""

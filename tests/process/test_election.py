@@ -6,6 +6,7 @@ import asyncio
 import math
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -255,3 +256,17 @@ async def test_a_process_is_the_candidate_that_its_options_ask_for(
     problems: list[str | None] = []
     elector = candidate(Shared(Store()), options, "l", problems.append)
     assert (elector.namespace if elector else None) == namespace
+
+
+async def test_candidates_of_one_process_for_one_lease_know_the_same_other_holder() -> None:
+    """Semantics §6.3: a term that was lost is followed by another."""
+    options = Options(lease_namespace="ns")
+    first, second, other = (
+        candidate(Shared(Store()), replace(options, identity="me"), name, lambda _: None)
+        for name in ("l", "l", "of-the-controller")
+    )
+    assert first is not None
+    assert second is not None
+    assert other is not None
+    assert first._elector.other is second._elector.other
+    assert first._elector.other is not other._elector.other

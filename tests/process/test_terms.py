@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from enbloc.client.errors import Unreachable
-from enbloc.client.lease import Elector, LeaseTiming
+from enbloc.client.lease import Elector, LeaseTiming, OtherHolder
 from enbloc.client.paths import LEASES
 from enbloc.client.transport import WRITE_SECONDS
 from enbloc.errors import ConfigError
@@ -46,6 +46,7 @@ class Process:
             identity=options.identity,
             clock=loop.time,
         )
+        elector.other = options.other_holders.setdefault(("ns", "l"), OtherHolder())
         self.electors.append(elector)
 
         async def lead() -> None:
@@ -152,6 +153,27 @@ async def test_the_fence_closes_when_another_is_seen_to_hold_the_lease() -> None
     [first] = one.electors
     await until(lambda: len(one.led[0]) == 2)
     assert not first.holds()
+    assert await one.end() == 0
+
+
+@pytest.mark.parametrize("restored", [False, True])
+async def test_who_else_held_the_lease_in_one_term_is_known_in_the_next(*, restored: bool) -> None:
+    """Semantics §6.3: it leads until it notices that the Lease was deleted, or names us again."""
+    store = Store()
+    one = Process(store, "one")
+    await until(one.leads)
+    held = store.objects["leases", "l"]
+    thief = {**held, "spec": {**held["spec"], "holderIdentity": "thief"}}
+    store.apply("update", LEASES, "l", "ns", thief)
+    await until(lambda: len(one.led[0]) == 2)
+    if restored:
+        store.objects["leases", "l"] = held
+    else:
+        store.objects.clear()
+    changed = now()
+    await until(lambda: len(one.led) == 2)
+    assert now() - changed >= TIMING.duration
+    assert not one.electors[-1].unbroken, "it may have written meanwhile"
     assert await one.end() == 0
 
 

@@ -105,6 +105,24 @@ class LeaseTiming:
             )
 
 
+@dataclass(slots=True)
+class OtherHolder:
+    """What a process remembers of another holder of its Lease, from one term to the next.
+
+    Attributes:
+        state: holder and renewal as the Lease said last; None = it said nothing of another since
+            it was ours.
+        since: when it said that first, on the clock of the Elector.
+        lasting: how long the Lease of the other holder seen last lasts, seconds.
+        transitions: its leaseTransitions.
+    """
+
+    state: tuple[str, str | None] | None = None
+    since: float = float("-inf")
+    lasting: float = 0.0
+    transitions: int = 0
+
+
 def identity_of(pod_name: str) -> str:
     """A holder identity: the pod's name with a suffix that no earlier process has."""
     return f"{pod_name}_{uuid.uuid4()}"
@@ -138,6 +156,8 @@ class Elector:
     ) -> None:
         #: Called after each failed try to take the Lease; may be set before `run`.
         self.tried: Callable[[], None] = lambda: None
+        #: Who else was seen to hold the Lease; may be set to that of an earlier term before `run`.
+        self.other = OtherHolder()
         #: Until when writes may be sent, on ``clock``.
         self.valid_until: float = float("-inf")
         #: leaseTransitions of the lease we hold: one number per term of leadership.
@@ -162,11 +182,6 @@ class Elector:
         self._rewritten = asyncio.Event()
         self._lease: dict[str, Any] | None = None
         self._may_own = True
-        #: What the Lease said last, and since when, on ``clock``; None = no other holder was seen.
-        self._seen: tuple[Any, float] = (None, float("-inf"))
-        #: How long the Lease of the other holder seen last lasts; and its leaseTransitions.
-        self._lasting = 0.0
-        self._transitions = 0
         self._left = math.inf
         #: Whether the work is under way; and whether `holds` was false meanwhile.
         self._leads = self._fenced = False
@@ -333,7 +348,7 @@ class Elector:
         self.holder = self._identity
         self.epoch = claim["leaseTransitions"]
         self.valid_until = sent + self._timing.renew_deadline
-        self._seen = (None, self._seen[1])
+        self.other.state = None
         return True
 
     async def _read(self) -> dict[str, Any]:
@@ -393,24 +408,24 @@ class Elector:
         Lease was deleted, or restored from a backup. It may have renewed just before.
         """
         self.holder = spec.get("holderIdentity") or ""
-        ours = self.holder == self._identity
-        self.unbroken = self.unbroken and ours
+        ours, other = self.holder == self._identity, self.other
+        self.unbroken = self.unbroken and ours and other.state is None
         renewed, now = spec.get("renewTime"), self._clock()
-        state, known = (self.holder, renewed), self._seen[0]
+        state, known = (self.holder, renewed), other.state
         if known is None and (ours or not self.holder):
             return True
-        if not self.holder and renewed and follows(spec.get("leaseTransitions"), self._transitions):
+        if not self.holder and renewed and follows(spec.get("leaseTransitions"), other.transitions):
             return True  # released
         if self.holder and not ours:
             if known is None or known[0] != self.holder:
                 holder = clipped(printable(self.holder), SHOWN)
                 lease = f"{self._namespace}/{self._name}"
                 logger.info("Another holds the Lease", extra={"lease": lease, "holder": holder})
-            self._lasting = self._lasts(spec)
-            self._transitions = spec.get("leaseTransitions") or 0
+            other.lasting = self._lasts(spec)
+            other.transitions = spec.get("leaseTransitions") or 0
         if state != known:
-            self._seen = (state, now)
-        left = self._seen[1] + self._lasting - now
+            other.state, other.since = state, now
+        left = other.since + other.lasting - now
         self._left = left if left > 0 else math.inf
         return left <= 0
 

@@ -20,7 +20,7 @@ from functools import partial
 from typing import Final
 
 from enbloc.client.client import Client
-from enbloc.client.lease import Elector, LeaseTiming, identity_of
+from enbloc.client.lease import Elector, LeaseTiming, OtherHolder, identity_of
 from enbloc.client.rivals import Rivals
 from enbloc.process.options import Options
 
@@ -95,6 +95,10 @@ class Election:
         if self._loop is not None:
             with suppress(RuntimeError):  # as above
                 self._loop.call_soon_threadsafe(self.tried.set)
+
+    def remember(self, other: OtherHolder) -> None:
+        """Begin with what earlier terms have seen of another holder; to be called before `run`."""
+        self._elector.other = other
 
     async def first_try(self) -> None:
         """Wait for the first attempt to take the Lease, FIRST_TRY seconds at most.
@@ -262,7 +266,7 @@ def candidate(
     if not options.leader_elect:
         return None
     namespace = options.lease_namespace or client.cluster.namespace
-    return Election(
+    election = Election(
         client,
         namespace=namespace,
         name=name,
@@ -272,3 +276,5 @@ def candidate(
         serves=serves,
         conflict=conflict,
     )
+    election.remember(options.other_holders.setdefault((namespace, name), OtherHolder()))
+    return election

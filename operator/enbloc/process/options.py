@@ -15,7 +15,7 @@ from enbloc.process.serving import Access, Serving, Webhooks, served
 from enbloc.telemetry import Health
 
 if TYPE_CHECKING:
-    from enbloc.client.lease import LeaseTiming
+    from enbloc.client.lease import LeaseTiming, OtherHolder
     from enbloc.config import Configuration
 
 
@@ -47,6 +47,8 @@ class Options:
             process ends only when its task is cancelled.
         take_signals: makes signals set `stop` again after another library has taken them over.
         clock: the source of time.
+        other_holders: what this process has seen of other holders of each of its Leases, by
+            namespace and name; a copy with other settings shares it.
     """
 
     kubeconfig: Path | None = None
@@ -68,6 +70,7 @@ class Options:
     stop: asyncio.Event | None = None
     take_signals: Callable[[], None] = lambda: None
     clock: TimeSource = MACHINE
+    other_holders: "dict[tuple[str, str], OtherHolder]" = field(default_factory=dict)
 
 
 @contextmanager

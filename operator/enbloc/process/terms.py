@@ -9,9 +9,10 @@
       │                                 ▼
       └── its writes have landed ◄── the whole term is dropped
 
-A term that loses its Lease may have decided on outdated state, so only its identity is kept. If the
-Lease still has that holder, the next term may take it at once, because only its own writes are in
-flight. Other processes wait until the Lease has expired by their own clock.
+A term that loses its Lease may have decided on outdated state, so only its identity is kept, and
+who else was seen to hold the Lease. If the Lease still has that identity, and no other was seen,
+the next term may take it at once, because only its own writes are in flight. Other processes wait
+until the Lease has expired by their own clock.
 """
 
 import asyncio
