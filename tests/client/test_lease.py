@@ -3,83 +3,19 @@
 """A leader stops before another may lead, whatever happens to its API calls (virtual time)."""
 
 import asyncio
-import copy
 import logging
 import re
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from enbloc.client.clock import boot_clock
-from enbloc.client.errors import Forbidden, NotFound, ServerError, TooManyRequests, Unreachable
+from enbloc.client.errors import Forbidden, NotFound, ServerError, TooManyRequests
 from enbloc.client.lease import Elector, LeaseLost, LeaseTiming, identity_of
-from enbloc.client.lease_objects import follows
 from enbloc.client.paths import LEASES
 from enbloc.errors import ConfigError
+from tests.client.candidates import Candidate, fails, lease, now, reset
 from tests.client.memory import MemoryClient, Store
-
-
-class Candidate:
-    """One process: an elector, and work that runs until it is told to stop."""
-
-    def __init__(self, store: Store, name: str, client: MemoryClient | None = None) -> None:
-        self.client = client or MemoryClient(store)
-        self.offset = 0.0
-        self.problems: list[str | None] = []
-        loop = asyncio.get_running_loop()
-        self.elector = Elector(
-            self.client,
-            namespace="enbloc-system",
-            name="enbloc-scheduler",
-            identity=name,
-            clock=lambda: loop.time() + self.offset,
-            report=self.problems.append,
-        )
-        self.leading = asyncio.Event()
-        self.stopped_at: float | None = None
-        self.finish = asyncio.Event()
-        self.run: asyncio.Task[None] | None = None
-
-    def start(self, work: Callable[[], Awaitable[None]] | None = None) -> "Candidate":
-        self.run = asyncio.create_task(self.elector.run(work or self.work))
-        return self
-
-    async def work(self) -> None:
-        self.leading.set()
-        try:
-            await self.finish.wait()
-        finally:
-            self.stopped_at = now()
-
-    async def end(self) -> BaseException | None:
-        assert self.run is not None
-        await asyncio.wait({self.run})
-        return None if self.run.cancelled() else self.run.exception()
-
-    async def stop(self) -> None:
-        assert self.run is not None
-        self.run.cancel()
-        await self.end()
-
-
-def now() -> float:
-    return asyncio.get_running_loop().time()
-
-
-def lease(store: Store) -> Any:
-    return store.objects["leases", "enbloc-scheduler"]["spec"]
-
-
-def fails(error: Exception) -> Callable[[str], None]:
-    def hook(_: str) -> None:
-        raise error
-
-    return hook
-
-
-def reset() -> Unreachable:
-    return Unreachable("update", "leases", "connection reset", sent=True)
 
 
 async def test_the_first_candidate_leads_and_writes_a_proper_lease() -> None:
@@ -383,110 +319,6 @@ async def test_a_renewal_that_ends_after_the_fence_was_seen_closed_saves_nothing
         assert isinstance(await one.end(), LeaseLost)
     assert held == [False]
     assert not one.elector.holds()
-
-
-async def test_a_lease_taken_by_another_ends_leadership() -> None:
-    store = Store()
-    one = Candidate(store, "one").start()
-    await one.leading.wait()
-    thief = dict(store.objects["leases", "enbloc-scheduler"])
-    thief["spec"] = {**thief["spec"], "holderIdentity": "thief"}
-    store.apply("update", LEASES, "enbloc-scheduler", "enbloc-system", thief)
-    error = await one.end()
-    assert isinstance(error, LeaseLost)
-    assert "thief holds it" in str(error)
-    assert lease(store)["holderIdentity"] == "thief"  # not released: it is not ours
-
-
-async def test_a_deleted_lease_is_made_again() -> None:
-    store = Store()
-    one = Candidate(store, "one").start()
-    await one.leading.wait()
-    store.objects.clear()
-    await asyncio.sleep(20)
-    assert one.elector.holds()
-    assert lease(store)["holderIdentity"] == "one"
-    await one.stop()
-
-
-async def test_a_lease_deleted_under_its_holder_is_taken_no_sooner_than_another() -> None:
-    """Semantics §6.3: the holder leads until its next renewal, and may not be able to renew."""
-    store = Store()
-    one, two = Candidate(store, "one").start(), Candidate(store, "two")
-    await one.leading.wait()
-    two.start()
-    await asyncio.sleep(5)
-    one.client.latency = 1e9
-    store.objects.clear()
-    began = now()
-    await two.leading.wait()
-    assert isinstance(await one.end(), LeaseLost)
-    assert one.stopped_at is not None
-    assert now() - one.stopped_at >= 5  # what it had sent has timed out by now
-    assert now() - began <= 15 + 5
-    await two.stop()
-
-
-async def test_a_lease_deleted_while_a_standby_saw_nothing_is_not_taken_at_once() -> None:
-    """Semantics §6.3: its holder may have renewed it just before."""
-    store = Store()
-    one, two = Candidate(store, "one").start(), Candidate(store, "two")
-    await one.leading.wait()
-    two.start()
-    await asyncio.sleep(5)
-    two.client.before = fails(Forbidden("get", "leases", "not yours"))
-    await asyncio.sleep(20)
-    one.client.latency = 1e9
-    store.objects.clear()
-    two.client.before = lambda _: None
-    began = now()
-    await two.leading.wait()
-    assert isinstance(await one.end(), LeaseLost)
-    assert one.stopped_at is not None
-    assert now() - one.stopped_at >= 5  # what it had sent has timed out by now
-    assert now() - began <= 15 + 5
-    await two.stop()
-
-
-@pytest.mark.parametrize("state", ["named the standby", "was released by it"])
-@pytest.mark.parametrize("cut_off", [True, False])
-async def test_a_restored_lease_is_taken_no_sooner_than_another(
-    state: str, *, cut_off: bool
-) -> None:
-    """Semantics §6.3: who held it before the restore leads until it notices."""
-    store, key = Store(), ("leases", "enbloc-scheduler")
-    before = Candidate(store, "two").start()
-    await before.leading.wait()
-    held = copy.deepcopy(store.objects[key])
-    await before.stop()
-    released = copy.deepcopy(store.objects[key])
-    one = Candidate(store, "one").start()
-    await one.leading.wait()
-    two = Candidate(store, "two").start()
-    await asyncio.sleep(60)
-    store.objects[key] = held if state == "named the standby" else released
-    if cut_off:
-        one.client.latency = 1e9
-    for _ in range(300):
-        await asyncio.sleep(0.1)
-        assert one.stopped_at is not None or not two.leading.is_set()
-        assert not (one.elector.holds() and two.elector.holds())
-    if state == "named the standby" or cut_off:
-        assert isinstance(await one.end(), LeaseLost)
-        assert two.elector.holds()
-    else:
-        assert one.elector.holds(), "nobody else has taken it"
-        await one.stop()
-    await two.stop()
-
-
-def test_a_lower_number_of_transitions_is_an_older_state_but_not_where_it_wraps() -> None:
-    assert follows(5, 5)
-    assert follows(6, 5)
-    assert follows(0, 2**31 - 1)
-    assert follows(None, 0)
-    assert not follows(4, 5)
-    assert not follows(None, 5)
 
 
 async def test_work_that_fails_releases_the_lease_and_tells() -> None:

@@ -8,8 +8,8 @@ import json
 import pytest
 
 from enbloc.client.errors import Forbidden
+from tests.client.candidates import Candidate, lease
 from tests.client.memory import MemoryClient, Store
-from tests.client.test_lease import Candidate, lease
 
 
 def token(namespace: str) -> str:
