@@ -139,11 +139,9 @@ class Session:
         self._limit = PAGE_SIZE
         #: The highest resourceVersion seen.
         self._version = 0
-        #: Whether a list has been read in full.
+        #: Whether the watch goes on; if not, a list is next or under way.
         self._synced = False
-        #: The open watch, and whether it lacks something that the server has.
         self._open: Stream | None = None
-        self._stale = False
         self._probe = Probe(
             client, POD_GROUPS, self._shown, lambda: len(self._rows), lambda: self._version
         )
@@ -196,6 +194,7 @@ class Session:
 
     async def _page(self, query: dict[str, str]) -> Mapping[str, Any]:
         query.pop("limit", None)
+        self._synced = False
         try:
             raw = await self._client.page(POD_GROUPS, query=query, limit=self._limit)
         except TooLong:
@@ -204,7 +203,7 @@ class Session:
         page = listed(raw)
         if "continue" not in query:
             self._listing, self._unread = {}, set()
-            self._paging, self._stale = Paging(LABEL), False
+            self._paging = Paging(LABEL)
             if page.version < self._version:
                 self._went_back()
             self._version = page.version
@@ -250,6 +249,8 @@ class Session:
             async with self._client.watch(
                 POD_GROUPS, query=query, silence=SILENCE_SECONDS
             ) as self._open:
+                if self._lacks():  # found to be stale while it was opening
+                    self._open.close()
                 async for lines in self._open.lines():
                     for line in lines:
                         given = self._line(line)
@@ -270,8 +271,8 @@ class Session:
             yield RELIST
 
     def _lacks(self) -> bool:
-        """Whether a new list is needed, because the watch lacks something that the server has."""
-        return self._stale
+        """Whether a list is next or under way, because the watch does not show everything."""
+        return not self._synced
 
     def _watches(self) -> None:
         """Record that the watch works, if it is open."""
@@ -334,13 +335,16 @@ class Session:
         """Compare from time to time, for ever, what was seen with what the server has."""
         while True:
             await asyncio.sleep(self._timing.compare * random.uniform(0.7, 1.0))  # noqa: S311
-            if not self._synced:
-                continue
+            if self._lacks():
+                continue  # a list shows everything
+            latest = self._paging
             try:
                 lacking = await self._probe.look()
             except APIError as error:
                 self._problems.report(_COMPARING, error.advice)
                 continue
+            if self._lacks() or self._paging is not latest:
+                continue  # so does one of meanwhile
             problem = (
                 f"the watch of {LABEL} is stale: a list has {lacking}, which the watch has not "
                 "shown; relisting"
@@ -348,7 +352,7 @@ class Session:
             self._problems.report(_COMPARING, problem if lacking else None)
             if lacking:
                 metrics.STALE_WATCHES.labels(POD_GROUPS.plural).inc()
-                self._stale = True
+                self._synced = False
                 if self._open is not None:
                     self._open.close()
 
