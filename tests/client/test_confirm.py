@@ -66,6 +66,7 @@ class Slow(MemoryClient):
 
     Attributes:
         seconds: that a list takes.
+        opening: seconds until a watch begins.
         longer: seconds that a watch lasts beyond what was asked for.
         start: the resourceVersion at time 0.
         pods: what it has; by default one pod that changes every second.
@@ -78,7 +79,7 @@ class Slow(MemoryClient):
     def __init__(self) -> None:
         super().__init__(Store(), clock=TimeSource(local=asyncio.get_running_loop().time))
         self.seconds = 1.0
-        self.longer = 0.0
+        self.opening = self.longer = 0.0
         self.start = 1000
         self.pods: Callable[[], list[dict[str, Any]]] = lambda: [pod("p", self.reached)]
         self.fails: list[APIError] = []
@@ -115,6 +116,7 @@ class Slow(MemoryClient):
     @asynccontextmanager
     async def _watching(self, seconds: float) -> AsyncGenerator[Stream]:
         self.asked.append(WATCH)
+        await asyncio.sleep(self.opening)
         self.latest = Watch(seconds + self.longer)
         yield cast("Stream", self.latest)
 
@@ -218,6 +220,28 @@ async def test_what_a_look_found_before_a_list_is_not_held_against_the_watch_aft
         assert await followed.confirmed() < 5  # while the watch has time to show what was read
         await asyncio.sleep(5)
         assert followed.found_stale == 0
+
+
+async def test_a_watch_that_begins_late_is_not_stale_for_it() -> None:
+    """Semantics §6.3: as on a server that is busy, which lists would only make busier."""
+    client = Slow()
+
+    async def show() -> None:
+        while True:
+            await asyncio.sleep(1)
+            shown = pod("p", client.reached)
+            client.latest.shown.put_nowait(event("MODIFIED", shown))
+
+    async with following(client) as followed:
+        client.opening = 15
+        followed.reflector._distrust("something")
+        showing = asyncio.create_task(show())
+        await asyncio.sleep(3600)
+        assert followed.found_stale == 1, "at first"
+        assert client.asked.count(LIST) == 2
+        assert client.asked.count(LOOK) > 120
+        showing.cancel()
+        await asyncio.wait({showing})
 
 
 @pytest.mark.parametrize("stale", [False, True])

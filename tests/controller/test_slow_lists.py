@@ -146,3 +146,14 @@ async def test_a_watch_that_is_found_stale_while_it_opens_is_not_gone_on_with() 
         server.opening = 0
         await asyncio.sleep(500)
         assert server.lists == 3, "at first, when the place was lost, and afterwards"
+
+
+async def test_a_watch_that_begins_late_is_not_stale_for_it() -> None:
+    server = SlowServer()
+    async with following(server) as problems:
+        server.opening = 24
+        for number in range(2, 20):
+            server.forgets = 1
+            await asyncio.sleep(100)
+            assert server.lists == number
+            assert not problems.active

@@ -25,7 +25,7 @@ from enbloc.model.versions import version_of
 
 #: The objects that one probe compares.
 PROBE_ROWS: Final = 250
-#: The turns that a watch has to show what was read, counted from its latest progress.
+#: The turns that a watch has to show what was read, counted from its beginning or latest progress.
 TURNS: Final = 10
 TURN_SECONDS: Final = 0.5
 #: The turns that it has in all.
@@ -67,6 +67,7 @@ class Probe:
         version_of: the resourceVersion at which the watch last showed an object; 0 = unknown.
         count: the number of known objects; None = do not compare it.
         reached: the resourceVersion that the watch has reached; 0 = unknown.
+        begun: whether the watch has begun.
         namespace: of the watch.
         query: selectors of the watch.
     """
@@ -78,6 +79,7 @@ class Probe:
         version_of: Callable[[Key], int],
         count: Callable[[], int] | None = None,
         reached: Callable[[], int] = lambda: 0,
+        begun: Callable[[], bool] = lambda: True,
         *,
         namespace: str | None = None,
         query: Query | None = None,
@@ -87,6 +89,7 @@ class Probe:
         self._version_of = version_of
         self._count = count
         self._reached = reached
+        self._begun = begun
         self._namespace = namespace
         self._query = dict(query or {})
         self._more = ""
@@ -162,7 +165,8 @@ class Probe:
                 return problem
             before = self._latest
             await asyncio.sleep(TURN_SECONDS)
-            quiet = 0 if before < self._latest < version else quiet + 1
+            progress = before < self._latest < version
+            quiet = 0 if progress or not self._begun() else quiet + 1
         return self._problem(version, wanted, total)
 
     def _problem(self, read_at: int, wanted: Mapping[Key, int], total: int | None) -> str:

@@ -138,6 +138,7 @@ class Reflector(Generic[T]):
             self._shown,
             self._known,
             lambda: self.version,
+            lambda: self._open is not None,
             namespace=namespace,
             query=query,
         )

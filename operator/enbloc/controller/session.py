@@ -143,7 +143,12 @@ class Session:
         self._synced = False
         self._open: Stream | None = None
         self._probe = Probe(
-            client, POD_GROUPS, self._shown, lambda: len(self._rows), lambda: self._version
+            client,
+            POD_GROUPS,
+            self._shown,
+            lambda: len(self._rows),
+            lambda: self._version,
+            lambda: self._open is not None,
         )
 
     async def close(self) -> None:
