@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""PodGroups on a server whose lists take long: each is listed once, and then watched."""
+"""PodGroups are listed once, and then watched, however slow the server and odd a PodGroup is."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -51,6 +51,7 @@ class SlowServer(MemoryClient):
         seconds: that a list takes, in two pages.
         opening: seconds until a watch begins.
         forgets: how often the place of a watch is lost from now on.
+        others: the PodGroups that do not change.
         lists: how many lists have begun.
         looks: how often it was asked for metadata alone.
     """
@@ -59,6 +60,7 @@ class SlowServer(MemoryClient):
         super().__init__(Store(), clock=TimeSource(local=asyncio.get_running_loop().time))
         self.seconds, self.opening = 0.0, 0.0
         self.forgets = self.lists = self.looks = 0
+        self.others: list[dict[str, Any]] = []
 
     def group(self) -> dict[str, Any]:
         return group("a", 1000 + int(now()))
@@ -67,7 +69,7 @@ class SlowServer(MemoryClient):
         self, *_: Any, query: Query | None = None, accept: str = JSON, **__: Any
     ) -> bytes:
         found = self.group()
-        listed: dict[str, Any] = {"metadata": found["metadata"], "items": [found]}
+        listed: dict[str, Any] = {"metadata": found["metadata"], "items": [found, *self.others]}
         if accept != JSON:
             self.looks += 1
         elif "continue" in (query or {}):
@@ -157,3 +159,17 @@ async def test_a_watch_that_begins_late_is_not_stale_for_it() -> None:
             await asyncio.sleep(100)
             assert server.lists == number
             assert not problems.active
+
+
+async def test_a_podgroup_that_cannot_be_read_makes_no_watch_stale() -> None:
+    """But the first time, since the watch does not show that it is there."""
+    server, broken = SlowServer(), {**group("b", 2), "spec": 7}
+    async with following(server) as problems:
+        for others in ([broken], [], [broken, {**broken, "metadata": 5}], [group("b", 3)]):
+            server.others = others
+            await asyncio.sleep(120)
+            lists = server.lists
+            await asyncio.sleep(1800)
+            assert server.lists == lists
+            assert not problems.active
+        assert server.lists <= 5

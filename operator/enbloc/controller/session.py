@@ -48,6 +48,7 @@ from enbloc.controller.answers import (
     progress,
     watched,
 )
+from enbloc.model.versions import LARGEST
 from enbloc.telemetry import ActiveProblems, metrics
 
 _LISTING: Final = "listing podgroups"
@@ -133,7 +134,7 @@ class Session:
         self._rows: dict[Key, _Row] = {}
         #: The PodGroups of the current list, from its pages so far.
         self._listing: dict[Key, Mapping[str, Any]] = {}
-        #: The PodGroups of that list that cannot be read; their last known state is kept.
+        #: The PodGroups of the latest list that cannot be read; their last known state is kept.
         self._unread: set[Key] = set()
         self._paging = Paging(LABEL)
         self._limit = PAGE_SIZE
@@ -146,7 +147,7 @@ class Session:
             client,
             POD_GROUPS,
             self._shown,
-            lambda: len(self._rows),
+            lambda: len(self._rows.keys() | self._unread),
             lambda: self._version,
             lambda: self._open is not None,
         )
@@ -300,6 +301,7 @@ class Session:
             return event_line(kind, shown)
         if kind == "DELETED":
             self._rows.pop(key_of(shown), None)
+            self._unread.discard(key_of(shown))
             self._probe.saw(key_of(shown), group_version(shown))
         elif not self._is_new(shown) and kind == "MODIFIED":
             self._tell(kind, shown)
@@ -313,6 +315,7 @@ class Session:
         row = _Row(metadata["uid"], group_version(group), metadata.get("generation", 0))
         known = self._rows.get(key)
         self._rows[key] = row
+        self._unread.discard(key)
         self._probe.saw(key, row.version)
         return known is None or (known.uid, known.generation) != (row.uid, row.generation)
 
@@ -333,6 +336,8 @@ class Session:
     # ── stale watches ────────────────────────────────────────────────────────────────────────
 
     def _shown(self, key: Key) -> int:
+        if key in self._unread:
+            return LARGEST  # a list would show no more of it
         row = self._rows.get(key)
         return 0 if row is None else row.version
 

@@ -4,8 +4,9 @@
 
 from typing import Final
 
-_LARGEST: Final = 2**64 - 1
-_MOST_DIGITS: Final = len(str(_LARGEST))
+#: No resourceVersion is larger.
+LARGEST: Final = 2**64 - 1
+_MOST_DIGITS: Final = len(str(LARGEST))
 
 
 def version_of(text: str | None) -> int:
@@ -13,4 +14,4 @@ def version_of(text: str | None) -> int:
     if not text or len(text) > _MOST_DIGITS or not (text.isascii() and text.isdecimal()):
         return 0
     version = int(text)
-    return version if version <= _LARGEST else 0
+    return version if version <= LARGEST else 0
