@@ -127,7 +127,7 @@ class Engine:
 
     @property
     def synced(self) -> bool:
-        """Whether every stream has delivered its first list; until then, nothing is decided."""
+        """Whether every stream has synced, that of the Lease too; before, nothing is decided."""
         return self._handlers.synced
 
     def apply(self, event: Event) -> None:

@@ -36,7 +36,7 @@ class EventHandlers:
         self._plans, self._victims, self._reporter = core.plans, core.victims, core.reporter
         self._extender_queries = core.extender_queries
         self._observations = core.observations
-        #: Streams that have not delivered their first list.
+        #: Streams that have not synced.
         self._unsynced = set(Stream)
         #: Pods that name another group since their Binding was sent, in their current form.
         self._regrouped: dict[PodUID, Pod] = {}
@@ -45,12 +45,12 @@ class EventHandlers:
 
     @property
     def synced(self) -> bool:
-        """Whether every stream has delivered its first list."""
+        """Whether every stream has synced, that of the Lease too."""
         return not self._unsynced
 
     @property
     def _observed(self) -> bool:
-        """Whether a plugin learns from changes, and these are not those of a first list."""
+        """Whether a plugin learns from changes; not from those before this process decides."""
         return self._observations.wanted and self.synced
 
     def apply(self, event: Event, turn: Turn) -> None:  # noqa: C901, PLR0912 - one line for each kind of event

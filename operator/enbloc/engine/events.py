@@ -22,9 +22,9 @@ from enbloc.model.workloads import WorkloadKey
 class Stream(enum.StrEnum):
     """The streams that must have synced before anything is decided.
 
-    That of the Lease has one change: this process may decide from here on. Until then it stands by,
-    and what it shows is a first list that grows: whoever takes over knows of the groups what a
-    process that starts then does.
+    LEASE has no objects: it syncs when this process may decide. Until then, whatever this process
+    is told counts as part of the first lists. So when a standby takes over, it knows of each group
+    what a process that starts at that moment would know.
     """
 
     PODS = "pods"
@@ -184,7 +184,7 @@ class TopologyGone(msgspec.Struct, frozen=True):
 
 
 class Synced(msgspec.Struct, frozen=True):
-    """A stream has delivered its whole first list."""
+    """A stream has delivered its whole first list; for LEASE, this process may decide."""
 
     stream: Stream
 

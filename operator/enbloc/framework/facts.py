@@ -142,7 +142,7 @@ class GroupFacts:
         running: live members whose phase is Running.
         bound_by_us: a Binding of ours placed a member that is held; members that were created with
             a node or bound by somebody else do not count.
-        started: the floor's members were Running at the same time in this run.
+        started: the floor's members were Running at the same time, since it was last relaunched.
         run_name: which run of the group's members this is (semantics §2.4).
         superseded: a newer attempt of its JobSet exists: nothing is done for it.
         crowded: too many runs of the group are live: this one waits until another ends.

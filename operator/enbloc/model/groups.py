@@ -106,8 +106,8 @@ class RunMemory(msgspec.Struct, frozen=True, gc=False):
         group_counts: how many children sufficed then, `(sub-group, count)`, "" = the PodGroup;
             empty = there is no tree.
         scheduled: server time when its floor was first held; None = not yet.
-        started: server time when the floor was first Running together since it last had no bound
-            member; None = not yet.
+        started: server time when the floor last began to run together; None = not yet, or no
+            member has been bound since.
         succeeded: members that succeeded in it.
         roles: succeeded members per role, `(role, count)`.
         queue_time: its place in the queue, server seconds; None = it has none yet.
@@ -138,8 +138,7 @@ class GroupMemory:
 
     Attributes:
         run_name: of the members' newest run; "" = none known.
-        started: server time when the floor was first Running together, seconds since the epoch;
-            None = not yet.
+        started: as in `RunMemory`, of this run.
         succeeded: members that succeeded in this run, monotonic within it.
         roles: succeeded members per role, `(role, count)`.
         attempts: how often a plan was tried.

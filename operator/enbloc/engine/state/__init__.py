@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """State: what the cluster holds, and what is known of every group.
 
-`cluster` has the tables and where each pod is; `groups`, `runs` and `members` record which pods
-form a group, and `gathering` which still may; `reservations` is the ledger of reserved capacity,
-`capacity` sums up its amounts, `order` compares groups, `nominations` knows for which pods of other
-schedulers nodes are reserved. `trials` makes the copy of the cluster that a group may see.
-`checkpoint` and `log` record the tables of recent decisions.
+`cluster` has the tables and where each pod is. `groups` has every group, `runs` the runs of one
+PodGroup, and `run` what one run has: `floor` is its minimum, `successes` and `runners` count its
+members, and `gathering` says which owners may be one run. `reservations` is the ledger of reserved
+capacity, `capacity` sums up its amounts, `order` compares groups, `nominations` knows for which
+pods of other schedulers nodes are reserved. `trials` makes the copy of the cluster that a group may
+see. `checkpoint` and `log` record the tables of recent decisions.
 """
 
 from enbloc.engine.state.capacity import (

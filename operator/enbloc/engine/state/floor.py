@@ -64,13 +64,13 @@ class RunFloor:
     # ── changes ──────────────────────────────────────────────────────────────────────────────
 
     def start(self, group: Group | None, since: float, there: Counter[str]) -> None:
-        """Record that it runs together since then (server seconds); `there` is as of `of`."""
+        """Record that it runs together since then (server seconds); `there` is as for `of`."""
         self.fix(group, there)
         self.started = since
         self.lower(group)
 
     def fix(self, group: Group | None, there: Counter[str]) -> None:
-        """Record that it is what it is now, unless it is fixed; `there` is as of `of`."""
+        """Fix it at what it is now, unless it is fixed already; `there` is as for `of`."""
         if group is not None and not self.fixed:
             self.captured = {
                 role: self.of(group, role, least, there) for role, least in group.floors()
@@ -147,8 +147,8 @@ class RunFloor:
             group: the PodGroup.
             role: "" = the group's own minimum.
             minimum: what the PodGroup asks for.
-            there: if relaunched and not fixed, by role, its members that are live, or succeeded
-                since.
+            there: by role, its members that are live or have succeeded since it was relaunched;
+                read only if it was, and is not fixed.
         """
         if self.fixed:
             return min(minimum, self.captured.get(role, minimum))
@@ -163,7 +163,7 @@ class RunFloor:
         return max(1, minimum - self.before.total(), min(minimum, there.total()))
 
     def grows(self, group: Group, there: Counter[str]) -> bool:
-        """Whether it would need more members than are `there` (as of `of`), if more came."""
+        """Whether it would need more members than are `there` (as for `of`), if more came."""
         if self.fixed or not self.relaunched or group.memory.expected:
             return False
         return any(

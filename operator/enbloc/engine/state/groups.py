@@ -32,7 +32,7 @@ class Groups:
         raises: a PodGroup's class may raise its priority, not only lower it.
 
     Attributes:
-        settled: the first lists are complete, so that a new group has nothing to restore.
+        settled: every stream has synced: members are assigned to runs as they come.
         classes: PriorityClasses by name.
         topologies: by name.
     """
@@ -187,7 +187,7 @@ class Groups:
     # ── members ──────────────────────────────────────────────────────────────────────────────
 
     def settle(self) -> None:
-        """Assign members to runs in each group, once the first lists are complete."""
+        """Assign the members found so far to runs in each group, once every stream has synced."""
         self.settled = True
         for key, runs in self._runs.items():
             del self._by_key[key]

@@ -71,7 +71,7 @@ class Run:
         planned_here: this process made a plan of it before its floor was held, so it knows them.
         lost: owners with a member that is gone and did not succeed.
         crowded: it gathers members that wait until one of too many other runs ends.
-        done: members that succeeded since it last had none bound, as far as this process saw it.
+        done: members that succeeded since it was last relaunched, as far as this process saw it.
     """
 
     # For a pod without a group, of which there are many, these keep their values.
@@ -124,7 +124,7 @@ class Run:
         self.done = _NO_SUCCESSES
         #: Members that are counted in `done`, or were before the run was relaunched.
         self._counted: set[PodUID] = set()
-        #: Members that succeeded since it last had no member bound.
+        #: Members that succeeded since it was last relaunched.
         self._fresh: set[PodUID] = set()
         #: The members with which the floor ran.
         self._runners = Runners()
@@ -201,10 +201,10 @@ class Run:
                 self.recall(memory)
         self.floor.lower(group)
         self.floor.expect(group, self.held_succeeded)
-        self._adopt([role for role, least in listed.items() if least])
+        self._welcome_held([role for role, least in listed.items() if least])
 
-    def _adopt(self, but: Collection[str] = ()) -> None:
-        """Let new roles, but those listed before, need no more of them than are held."""
+    def _welcome_held(self, but: Collection[str] = ()) -> None:
+        """Add roles to the floor that are new (not in `but`) and held: it needs no more of them."""
         new = self.floor.coming(self.group) - set(but)
         if self.group is not None and new:
             held = Counter(pod.role for pod in self.bound) + self._held_successes
@@ -230,7 +230,7 @@ class Run:
         self._runners = Runners(self._who_runs())
 
     def _who_runs(self) -> list[PodUID]:
-        """Return the running members, and those that succeeded since it last had none bound."""
+        """Return the running members, and those that succeeded since it was last relaunched."""
         return [pod.uid for pod in self.live.values() if pod.running] + [*self._fresh]
 
     def _remade(self, facts: GroupFacts, now: float) -> bool:
@@ -273,7 +273,7 @@ class Run:
             self._forgotten = self._forgotten + more
 
     def settle(self, memory: RunMemory | None) -> None:
-        """Derive what is known of the run, once the first lists are complete.
+        """Derive what its members count for, once all that were found so far are in it.
 
         Args:
             memory: what status records of it; None = nothing.
@@ -307,7 +307,7 @@ class Run:
             # The members with which it ran are not recorded.
             self._runners = Runners([*self._with_node, *self._fresh])
         self.floor.lower(self.group)
-        self._adopt()
+        self._welcome_held()
 
     def _forget_before(self, latest: float | None) -> None:
         """Do not hold members that had succeeded, and so were bound, before it was relaunched."""
@@ -378,7 +378,7 @@ class Run:
 
     @property
     def held_succeeded(self) -> int:
-        """Return how many of them are held: those since some member was bound."""
+        """Return how many of them are held: those since it was last relaunched."""
         return self._held_successes.total()
 
     # ── derived facts ────────────────────────────────────────────────────────────────────────
@@ -513,7 +513,7 @@ class Run:
 
     @property
     def _there(self) -> Counter[str]:
-        """Return how many members of each role it has, or that succeeded since, for its floor."""
+        """Return what `RunFloor.of` must know of its members; empty where it need not."""
         if self.floor.fixed or not self.floor.relaunched:
             return _NONE
         return Counter(pod.role for pod in self.live.values()) + self._held_successes

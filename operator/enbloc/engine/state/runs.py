@@ -73,7 +73,7 @@ class Runs:
         self._owners: dict[PodUID, str] = {}  #: Of each pod in `_of`, once settled.
         self._orphans: Index[str, PodUID] = Index()  #: By the pod that controls them.
         self._unassigned: Grouped[str, PodUID, Pod] = Grouped()  #: Finished, in no run yet.
-        self._settled = False  #: The first lists are complete.
+        self._settled = False  #: Every stream has synced; until then, all pods are in one run.
 
     def __iter__(self) -> Iterator[Run]:
         return iter(self._runs)
@@ -132,7 +132,7 @@ class Runs:
     def remove(self, uid: PodUID) -> Run | None:
         """Remove a deleted member; return its run, None = one that is over."""
         run = self._of.pop(uid, None)
-        owner = self._owners.pop(uid, "")  # "" = the first lists are not complete yet
+        owner = self._owners.pop(uid, "")  # "" = it was not settled then
         self._unassigned.drop(owner, uid)
         if run is not None:
             pod = run.pods[uid]
@@ -500,10 +500,10 @@ class Runs:
                 del run.owners[owner]
         return list(dict.fromkeys(run for (source, _), to in goals.items() for run in (source, to)))
 
-    # ── after a restart ──────────────────────────────────────────────────────────────────────
+    # ── after a restart or a takeover ────────────────────────────────────────────────────────
 
     def settle(self) -> None:
-        """Assign the members found at the start to runs, once the first lists are complete.
+        """Assign the members found so far to runs, once every stream has synced.
 
         A run is known by its name in status or in a binding record, and by the owners in
         status. Runs without a live member are over; if none has one, the newest continues.
