@@ -52,6 +52,17 @@ def through_a_file(dump: Dump) -> Dump:
     return decoded(encoded(DumpFile("", "", [], dump))).dump
 
 
+def test_the_ranks_of_held_members_come_through_a_file() -> None:
+    cluster = Cluster()
+    cluster.nodes("n1", cpu=4)
+    cluster.group("g", 2)
+    cluster.pod("g-0", "g", node="n1", rank=3)
+    cluster.pod("g-1", "g")
+    cluster.settle()
+    dump = through_a_file(cluster.engine.dump())
+    assert [entry.question.facts.ranks for entry in dump.decisions()] == [((3, 4),)]
+
+
 @pytest.mark.parametrize("size", [1, 2])
 def test_a_decision_that_preempted_chooses_the_same_victims_again(size: int) -> None:
     cluster = Cluster()

@@ -169,7 +169,7 @@ class EventHandlers:
         if not pod.node and run_key is not None and self._plans.binding(pod.uid, run_key):
             self._regrouped[pod.uid] = pod
             return replace(pod, group=self._state.pods[pod.uid].group)
-        self._leave(pod.uid, turn)
+        self._leave(pod.uid, turn, deleted=False)
         return pod
 
     def _pod_gone(self, uid: PodUID, turn: Turn) -> None:
@@ -179,7 +179,7 @@ class EventHandlers:
         self._placed.discard(uid)
         turn.happened += self._state.pod_gone(uid)
         self._reporter.forget_pod(uid)
-        self._leave(uid, turn)
+        self._leave(uid, turn, deleted=True)
         if key is not None:
             self._freed(key, uid, seat, turn, lost=not planned)
         else:
@@ -210,8 +210,8 @@ class EventHandlers:
         if not self._plans.binding(uid, key):
             self._plans.gone(uid, key, turn)
 
-    def _leave(self, uid: PodUID, turn: Turn) -> None:
-        key = self._groups.leave(uid)
+    def _leave(self, uid: PodUID, turn: Turn, *, deleted: bool) -> None:
+        key = self._groups.leave(uid, deleted=deleted)
         if key is not None:
             self._plans.gone(uid, key, turn)
             turn.change(key)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Member ranks: the numbers that members are bound with (semantics §8.1)."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from itertools import count
 
 from enbloc.framework.facts import GroupFacts
@@ -23,11 +23,20 @@ def ranks_of(
         pods: pending members.
         needed: those of them that its floor needs.
     """
-    taken = set(facts.ranks)
-    free = (rank for rank in count() if rank not in taken)
     numbered = facts.locality is not None
 
     def turn(pod: Pod) -> tuple[object, ...]:
         return pod.uid not in needed, member_index(pod) if numbered else (), pod.seniority
 
-    return {pod.uid: rank for pod, rank in zip(sorted(pods, key=turn), free, strict=False)}
+    return {
+        pod.uid: rank for pod, rank in zip(sorted(pods, key=turn), _free(facts.ranks), strict=False)
+    }
+
+
+def _free(taken: Iterable[tuple[int, int]]) -> Iterator[int]:
+    """Yield the numbers from 0 that are in none of these ranges."""
+    free = 0
+    for first, end in sorted(taken):
+        yield from range(free, first)
+        free = max(free, end)
+    yield from count(free)

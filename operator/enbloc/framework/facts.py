@@ -150,7 +150,7 @@ class GroupFacts:
             live), lowered by the group's class.
         queue_time: creation time of the member that completed the quorum, server seconds.
         problem: why the group cannot be scheduled as written; "" = none.
-        ranks: taken by members that are held, ascending.
+        ranks: taken by members that are held: `(first, end)`, without the end, in any order.
         choice: the alternatives to these floors; None = the group has no tree.
         coming: a floor for each role that came since the floor is fixed, and is not held yet. The
             group does not need them; each is placed whole once the group's own floor is held
@@ -181,7 +181,7 @@ class GroupFacts:
     problem: str = ""
     gates: tuple[str, ...] = ()
     foreign_schedulers: tuple[str, ...] = ()
-    ranks: tuple[int, ...] = ()
+    ranks: tuple[tuple[int, int], ...] = ()
     choice: RoleChoice | None = None
     coming: tuple[Floor, ...] = ()
     returning: float | None = None

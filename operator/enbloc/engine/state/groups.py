@@ -229,8 +229,8 @@ class Groups:
         """Whether the pod names a profile of this scheduler."""
         return pod.scheduler in self._profiles
 
-    def leave(self, uid: PodUID) -> GroupKey | None:
-        """Remove a pod; return the run to review, None = it was no member."""
+    def leave(self, uid: PodUID, *, deleted: bool) -> GroupKey | None:
+        """Remove a pod, deleted or of another group; return the run to review, None = no member."""
         key = self._key_of.pop(uid, None)
         if key is None:
             return None
@@ -238,7 +238,7 @@ class Groups:
         if runs is None:
             self._by_key[key].remove(uid)
             return key
-        return (runs.remove(uid) or runs.newest).key
+        return (runs.remove(uid, deleted=deleted) or runs.newest).key
 
     def _tidy(self, runs: Runs) -> None:
         """Drop a PodGroup of which nothing is known any more, and that has no run to forget."""

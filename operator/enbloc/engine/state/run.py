@@ -11,7 +11,7 @@ from typing import Final
 from enbloc.engine.choices import choose, meets
 from enbloc.engine.events import PriorityClassSeen
 from enbloc.engine.state.floor import RunFloor
-from enbloc.engine.state.runners import Runners
+from enbloc.engine.state.runners import SUCCEEDED, Runners
 from enbloc.engine.state.successes import Successes
 from enbloc.framework.facts import Floor, GroupFacts
 from enbloc.model.binding_record import BindingRecord, read_binding_record
@@ -124,8 +124,6 @@ class Run:
         self.done = _NO_SUCCESSES
         #: Members that are counted in `done`, or were before the run was relaunched.
         self._counted: set[PodUID] = set()
-        #: Members that succeeded since it was last relaunched.
-        self._fresh: set[PodUID] = set()
         #: The members with which the floor ran.
         self._runners = Runners()
         self._emptied = emptied
@@ -173,20 +171,24 @@ class Run:
             self._with_node.add(pod.uid)
         else:
             self._with_node.discard(pod.uid)
+        if pod.finished:
+            self._runners.ended(pod.uid, succeeded=pod.phase is Phase.SUCCEEDED)
         if pod.phase is Phase.SUCCEEDED and pod.uid not in self._counted:
             if self.done is _NO_SUCCESSES:
                 self.done = Successes()
             self._counted.add(pod.uid)
-            self._fresh.add(pod.uid)
             self.done.add(pod)
 
-    def remove(self, uid: PodUID) -> None:
-        """Remove a deleted member; successes stay counted."""
+    def remove(self, uid: PodUID, *, deleted: bool = False) -> None:
+        """Remove a member; its success stays counted. Unless deleted, the pod may come back."""
         self.pods.pop(uid, None)
         self.live.pop(uid, None)
         if not self.solo:
             self._note_emptied()
             self._with_node.discard(uid)
+            self._runners.ended(uid, succeeded=False)
+            if deleted:
+                self._counted.discard(uid)
 
     def _note_emptied(self) -> None:
         if not self.live:
@@ -230,15 +232,16 @@ class Run:
         self._runners = Runners(self._who_runs())
 
     def _who_runs(self) -> list[PodUID]:
-        """Return the running members, and those that succeeded since it was last relaunched."""
-        return [pod.uid for pod in self.live.values() if pod.running] + [*self._fresh]
+        """Return the running members, and SUCCEEDED for those that are held."""
+        running = [pod.uid for pod in self.live.values() if pod.running]
+        return [*running, SUCCEEDED] if self.done.roles else running
 
     def _remade(self, facts: GroupFacts, now: float) -> bool:
         """Record which members run; return whether no runner is left and the floor is not held."""
         self._runners.look(now, self._who_runs() if self.runs_whole(facts) else None)
         if not facts.deficit:
             return False
-        return not self._runners.any_left(self._with_node | self._fresh)
+        return not self._runners.any_left(self._with_node)
 
     def left(self, facts: GroupFacts, now: float) -> bool:
         """Record which members run; return whether it starts anew, as no member is bound any more.
@@ -264,7 +267,6 @@ class Run:
         self._forgotten = _NONE
         self.done = _NO_SUCCESSES
         self._seen_bound = False
-        self._fresh.clear()
 
     def recall(self, memory: RunMemory) -> None:
         """Restore what status counts and this process did not see: pods deleted since."""
@@ -304,21 +306,19 @@ class Run:
                 known = record_of(last) if last is not None else None
                 floor = known.floor if known is not None else None
                 self.floor.guess(self.group, bound, self._held_successes, floor)
-            # The members with which it ran are not recorded.
-            self._runners = Runners([*self._with_node, *self._fresh])
+            self._runners = Runners([*self._with_node, *self._who_runs()])  # none is recorded
         self.floor.lower(self.group)
         self._welcome_held()
 
     def _forget_before(self, latest: float | None) -> None:
         """Do not hold members that had succeeded, and so were bound, before it was relaunched."""
-        if latest is None or not self._fresh:
+        if latest is None:
             return
-        fresh = [self.pods[uid] for uid in self._fresh]
-        self.floor.before |= Counter(pod.role for pod in fresh if pod.bound_at <= latest)
-        self.done, self._fresh = Successes(), set()
-        for pod in fresh:
+        done = [pod for pod in self.pods.values() if pod.phase is Phase.SUCCEEDED]
+        self.floor.before |= Counter(pod.role for pod in done if pod.bound_at <= latest)
+        self.done = Successes()
+        for pod in done:
             if pod.bound_at > latest:
-                self._fresh.add(pod.uid)
                 self.done.add(pod)
 
     def memory(self) -> RunMemory:
@@ -501,10 +501,10 @@ class Run:
             if least > 0
         )
 
-    def _ranks(self, bound: Sequence[Pod]) -> tuple[int, ...]:
+    def _ranks(self, bound: Sequence[Pod]) -> tuple[tuple[int, int], ...]:
         """Return the ranks of bound and succeeded members: replacements take those of lost ones."""
-        taken = {pod.rank for pod in bound if pod.rank is not None} | self.done.ranks
-        return tuple(sorted(taken))
+        ranks = (pod.rank for pod in bound if pod.rank is not None)
+        return (*self.done.ranks, *((rank, rank + 1) for rank in ranks))
 
     @property
     def bound(self) -> list[Pod]:

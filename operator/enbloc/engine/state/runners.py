@@ -16,9 +16,15 @@ from enbloc.model.pods import PodUID
 #: Seconds for which the floor must have run with a member that joins.
 SETTLED_SECONDS: Final = 60.0
 
+#: Stands for all members that succeeded; no pod has this UID.
+SUCCEEDED: Final = PodUID("")
+
 
 class Runners:
-    """The members with which the floor ran, and for how long."""
+    """The members with which the floor ran, and for how long.
+
+    Those that succeed stay, however long ago that was, so they are counted as one.
+    """
 
     def __init__(self, first: Iterable[PodUID] = ()) -> None:
         #: The members with which the floor ran, and when they joined by the clock below.
@@ -39,7 +45,15 @@ class Runners:
         for uid in running or ():
             self._joined.setdefault(uid, self._ran)
 
+    def ended(self, uid: PodUID, *, succeeded: bool) -> None:
+        """Forget a member that is gone or finished; if it succeeded, it counts as SUCCEEDED."""
+        joined = self._joined.pop(uid, None)
+        if succeeded and joined is not None:
+            self._joined[SUCCEEDED] = min(joined, self._joined.get(SUCCEEDED, joined))
+
     def any_left(self, present: Container[PodUID]) -> bool:
-        """Whether one of them is among these; forget the others."""
-        self._joined = {uid: at for uid, at in self._joined.items() if uid in present}
+        """Whether one of them is among these, or succeeded; forget the others."""
+        self._joined = {
+            uid: at for uid, at in self._joined.items() if uid in present or uid == SUCCEEDED
+        }
         return any(self._ran - at >= SETTLED_SECONDS for at in self._joined.values())

@@ -129,14 +129,14 @@ class Runs:
             return changed
         return [run, *(each for each in changed if each is not run)]
 
-    def remove(self, uid: PodUID) -> Run | None:
-        """Remove a deleted member; return its run, None = one that is over."""
+    def remove(self, uid: PodUID, *, deleted: bool) -> Run | None:
+        """Remove a member, deleted or of another group; return its run, None = it is over."""
         run = self._of.pop(uid, None)
         owner = self._owners.pop(uid, "")  # "" = it was not settled then
         self._unassigned.drop(owner, uid)
         if run is not None:
             pod = run.pods[uid]
-            run.remove(uid)
+            run.remove(uid, deleted=deleted)
             if owner and pod.phase is not Phase.SUCCEEDED:
                 run.lost.add(owner)
         self._orphans.drop(owner, uid)
