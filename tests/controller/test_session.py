@@ -500,3 +500,33 @@ async def test_kopfs_lines_come_through_where_they_are_of_handlers(
     levels = {record.getMessage(): record.levelname for record in caplog.records}
     assert levels["kopf: Something is odd: this"] == "WARNING"
     assert levels["kopf: Request failed"] == "DEBUG"
+
+
+async def test_a_list_that_always_fails_on_its_second_page_is_said_and_tried_less_often(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """As behind a proxy that refuses long URLs."""
+    pages = 0
+
+    def spoil(verb: str, _: str) -> web.Response | None:
+        nonlocal pages
+        if verb != "list":
+            return None
+        pages += 1
+        if pages % 2 == 0:
+            return refusal(500, "InternalError", "no second page")
+        metadata = {"resourceVersion": "9", "continue": f"more-{pages}"}
+        return web.json_response({"metadata": metadata, "items": [group("b")]})
+
+    server = PodGroupServer(group("a"))
+    server.spoil = spoil
+    async with following(server, timing=SessionTiming()) as (log, problems):
+        await eventually(lambda: problems.active)
+        before = pages
+        await asyncio.sleep(60)
+        assert pages - before <= 100
+        server.spoil = lambda _verb, _path: None
+        await eventually(lambda: log.lists == [["a"]])
+        assert not problems.active
+    [problem] = logged_problems(caplog)
+    assert problem.startswith("Cannot list podgroups.enbloc.dev: 500 InternalError")

@@ -176,8 +176,9 @@ class Session:
             if "continue" in query:
                 raise aiohttp.ClientPayloadError(str(error)) from error
             raise aiohttp.ClientConnectionError(str(error)) from error
-        self._retry.reset()
-        self._worked(work)
+        if work != _LISTING or self._synced:  # a page is no list: the next one may always fail
+            self._retry.reset()
+            self._worked(work)
         return KopfResponse(found)
 
     def _failed(self, work: str, error: APIError) -> None:
