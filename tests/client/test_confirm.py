@@ -55,7 +55,7 @@ class Watch:
 
     async def lines(self) -> AsyncIterator[list[bytes]]:
         while (line := await self.shown.get()) is not None:
-            yield [line]
+            yield line.splitlines()
         self.ends.cancel()
         if self.closed:
             raise Unreachable("watch", "pods", "closed", sent=True)
@@ -391,10 +391,30 @@ async def test_a_list_in_whose_midst_everything_is_forgotten_syncs_nothing() -> 
         await asyncio.sleep(1)
         confirming = asyncio.create_task(followed.confirmed(since))
         await asyncio.sleep(1)
+        shown = list(followed.shown)
         assert [told(each)[:2] for each in followed.reflector.forget()] == ["-p"]
         await followed.asked(LIST, 3)
         assert not confirming.done()
         assert not followed.reflector.synced
+        assert followed.shown == shown
         before = followed.shown.count("synced")
         await confirming
         assert followed.shown.count("synced") == before + 1
+
+
+async def test_of_a_watch_in_whose_midst_everything_is_forgotten_no_more_is_shown() -> None:
+    """What has arrived of it may be of objects that may not be read any more."""
+    client = Slow()
+    client.pods = list
+    reflector = Reflector(client, PODS, Pod)
+    stream = reflector.stream()
+    assert told(await anext(stream)) == "synced"
+    following = asyncio.ensure_future(anext(stream))
+    await asyncio.sleep(1)
+    lines = event("ADDED", pod("p", 2001)) + event("ADDED", pod("q", 2002))
+    client.latest.shown.put_nowait(lines)
+    client.start = 2002
+    assert told(await following) == "+p2001"
+    assert len(reflector.forget()) == 1
+    assert told(await anext(stream)) == "synced"
+    await stream.aclose()

@@ -363,9 +363,10 @@ class Reflector(Generic[T]):
                 for count, (meta, found, problem) in enumerate(page.objects, start=1):
                     if not count % TURN:
                         await asyncio.sleep(0)
+                    if self._rows is not rows:
+                        return  # what was known was forgotten meanwhile
                     unnamed = unnamed or not meta.name
-                    if consistent:
-                        self._believe(meta, version)
+                    self._believe(meta, version if consistent else 0)
                     seen.add((meta.namespace, meta.name))
                     for difference in self._differences("MODIFIED", meta, found, problem):
                         yield difference
@@ -373,7 +374,7 @@ class Reflector(Generic[T]):
         for deleted in () if unnamed else self._others(seen):
             yield deleted
         if self._rows is not rows:
-            return  # what was known was forgotten meanwhile
+            return
         self._worked()
         self.synced = True
         yield Synced()
@@ -444,13 +445,15 @@ class Reflector(Generic[T]):
             self._worked()
             if not self._list_from or (self._waiting and not hurried):  # while it was opening
                 return
-            self._open = stream
+            self._open, rows = stream, self._rows
             loop = asyncio.get_running_loop()
             # `confirm` does not wait for a server that ignores how short the watch is to be.
             end = loop.call_later(silence, self._hang_up) if hurried else None
             try:
                 async for lines in stream.lines():
                     for line in lines:
+                        if self._rows is not rows:
+                            return  # likewise
                         for item in self._changes(line):
                             yield item
             except Unreachable:
@@ -538,6 +541,10 @@ class Reflector(Generic[T]):
         """Accept an older state of an object that was read later than the known newer one.
 
         It shows that the server was restored from a backup and has caught up.
+
+        Args:
+            meta: the state that was read.
+            read_at: the resourceVersion of the consistent read; 0 = it was none.
         """
         row = self._rows.get((meta.namespace, meta.name))
         if row is not None and 0 < meta.version < row.version <= read_at:
