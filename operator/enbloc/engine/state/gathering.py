@@ -21,7 +21,7 @@ COMPANION_SECONDS: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Gathering:
-    """The live members of one owner in one run without a bound or planned member.
+    """The live members of one owner in one run.
 
     Attributes:
         pods: in the order of arrival; at least one.
@@ -70,11 +70,11 @@ def adopted(before: Pod, now: Pod) -> bool:
     return now.owner_key not in ("", before.owner_key) and not (before.owning_pod or now.owning_pod)
 
 
-def has_quorum(each: Gathering, group: Group | None) -> bool:
-    """Whether the members of one owner are enough for the floor."""
-    if group is None or len(each.pods) < group.min_member:
+def has_quorum(pods: Sequence[Pod], group: Group | None) -> bool:
+    """Whether these members, if all are held, are enough for the floor of the PodGroup."""
+    if group is None or len(pods) < group.min_member:
         return False
-    return group.reached(Counter(pod.role for pod in each.pods))
+    return group.reached(Counter(pod.role for pod in pods))
 
 
 def names(each: Gathering) -> bool:
@@ -128,9 +128,9 @@ def lacking_in(run: Run | None, them: Sequence[Gathering], group: Group | None) 
     if run.committed or run.bound or run.all_succeeded:
         return roles
     mine = list(run.live.values())
-    others = [pod for each in them if not has_quorum(each, group) for pod in each.pods]
-    apart = any(has_quorum(Gathering("", run, pods), group) for pods in (mine, others))
-    if apart or not has_quorum(Gathering("", run, mine + others), group):
+    others = [pod for each in them if not has_quorum(each.pods, group) for pod in each.pods]
+    apart = has_quorum(mine, group) or has_quorum(others, group)
+    if apart or not has_quorum(mine + others, group):
         return roles
     return roles | {pod.role for pod in others}
 
@@ -151,15 +151,19 @@ def vacant_in(runs: Sequence[Run], owners: Mapping[PodUID, str]) -> list[tuple[R
     return found
 
 
-def awaited(run: Run, them: Sequence[Gathering], group: Group | None) -> bool:
-    """Record the waiting companions of a run in status; return whether there are any."""
+def note_companions(run: Run, them: Sequence[Gathering], group: Group | None) -> bool:
+    """Record the owners that were there when this run was planned, and still wait.
+
+    Returns:
+        Whether there are any.
+    """
     if run.scheduled is not None:
         since = -math.inf if run.live else run.scheduled
         run.companions = {
             each.owner
             for each in them
             if each.run.scheduled is None
-            and not has_quorum(each, group)
+            and not has_quorum(each.pods, group)
             and (was_with(run, each) or each.since[0] <= since)
         }
     return bool(run.companions)
@@ -168,9 +172,9 @@ def awaited(run: Run, them: Sequence[Gathering], group: Group | None) -> bool:
 def mixed(rest: Sequence[Gathering]) -> list[list[Gathering]]:
     """Group owners without a quorum in one run, but no two attempts of one JobSet."""
     outdated = _outdated([each.owner for each in rest])
-    mixed = [each for each in rest if each.owner not in outdated]
+    together = [each for each in rest if each.owner not in outdated]
     old = [[each] for each in rest if each.owner in outdated]
-    return [*old, mixed] if mixed else old
+    return [*old, together] if together else old
 
 
 def same_jobset(owner: str, owners: Iterable[str]) -> bool:
@@ -235,21 +239,21 @@ def joined(run: Run, each: Gathering, group: Group | None) -> bool:
         each: of another run.
         group: of both.
     """
-    begun = each.run.committed or each.run.scheduled is not None
-    return run.scheduled is None and not begun and _may_mix(run, each, group)
+    counts = each.run.committed or each.run.scheduled is not None
+    return run.scheduled is None and not counts and _may_mix(run, each, group)
 
 
 def _may_mix(run: Run, each: Gathering, group: Group | None) -> bool:
     """Whether an owner may belong to a run: it is no gang by itself, nor another attempt."""
     attempts = [attempt_of(owner) for owner in (*run.owners, each.owner)]
     apart = len({named[0] for named in attempts if named}) == sum(map(bool, attempts))
-    return apart and not has_quorum(each, group)
+    return apart and not has_quorum(each.pods, group)
 
 
 def _lacks(run: Run, group: Group | None) -> bool:
     """Whether the known members of a run are too few for its floor."""
     done = (pod for pod in run.pods.values() if pod.phase is Phase.SUCCEEDED)
-    return not has_quorum(Gathering("", run, [*run.live.values(), *done]), group)
+    return not has_quorum([*run.live.values(), *done], group)
 
 
 def goes_on(run: Run, bare: Sequence[Pod]) -> bool:

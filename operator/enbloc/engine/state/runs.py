@@ -24,7 +24,6 @@ from enbloc.engine.state.gathering import (
     COMPANION_SECONDS,
     Gathering,
     adopted,
-    awaited,
     begun,
     by_owner,
     closed_with,
@@ -36,6 +35,7 @@ from enbloc.engine.state.gathering import (
     mixed,
     names,
     note_attempts,
+    note_companions,
     planned_with,
     queued,
     same_jobset,
@@ -361,11 +361,11 @@ class Runs:
         stay = set(bound)
         found = gathered([run], self._owners)
         known = [pod for each in found if each.owner in bound for pod in each.pods]
-        if not has_quorum(Gathering("", run, known), self.group):
+        if not has_quorum(known, self.group):
             stay |= {
                 each.owner
                 for each in found
-                if not has_quorum(each, self.group)
+                if not has_quorum(each.pods, self.group)
                 and queued(run, min(each.pods, key=lambda pod: pod.seniority))
             }
         return list(dict.fromkeys([run, *self._keep_only(run, stay)]))
@@ -408,7 +408,7 @@ class Runs:
             if host is not None:
                 host.owners[each.owner] = None
                 moves.append((each, host))
-            elif has_quorum(each, self.group) and not self._is_one(each.owner):
+            elif has_quorum(each.pods, self.group) and not self._is_one(each.owner):
                 alone.append(each)
             else:
                 rest.append(each)
@@ -426,7 +426,7 @@ class Runs:
         """Return the run that an owner joins; None = it still waits for a floor of its own."""
         if self._is_one(each.owner):
             return begun(self._runs)
-        if attempt_of(each.owner) is not None or has_quorum(each, self.group):
+        if attempt_of(each.owner) is not None or has_quorum(each.pods, self.group):
             return None
         living = closed_with(self._runs, each)
         if living is None and all(pod.role in lacking for pod in each.pods):
@@ -588,7 +588,7 @@ class Runs:
     def _keep_the_living(self, strangers: Sequence[Pod], remembered: int) -> None:
         """Forget runs without a live member; the newest of them in status may stay."""
         them = gathered(self._runs, self._owners)
-        living = [run for run in self._runs if awaited(run, them, self.group) or run.live]
+        living = [run for run in self._runs if note_companions(run, them, self.group) or run.live]
         if not living and not any(pod.live for pod in strangers):
             living = (self._runs[:remembered] or self._runs)[-1:]
         for run in self._runs:
