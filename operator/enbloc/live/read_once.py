@@ -12,7 +12,7 @@ from enbloc.client.errors import APIError
 from enbloc.client.events import ObjectReference
 from enbloc.client.paths import PRIORITY_CLASSES, STORAGE_CLASSES
 from enbloc.config import Configuration
-from enbloc.engine.events import Event, NodeSeen, PodSeen, Stream, Synced, TopologySeen
+from enbloc.engine.events import Event, NodeSeen, PodSeen, TopologySeen
 from enbloc.ledgers import Ledgers
 from enbloc.live.event_queue import EventQueue
 from enbloc.live.informer import Informer
@@ -75,7 +75,7 @@ async def read_once(client: Client, configuration: Configuration) -> Reading:
     present = PresentState(
         configuration.profiles,
         configuration.settings,
-        (*_taken(queue), Synced(Stream.LEASE)),
+        tuple(_taken(queue)),
         client.server_clock().now(),
     )
     return Reading(present, problems)

@@ -45,6 +45,8 @@ from enbloc.engine.events import (
     PreBound,
     PriorityClassSeen,
     SlotsFree,
+    Stream,
+    Synced,
     Unreserved,
 )
 from enbloc.framework.act import Target
@@ -83,7 +85,7 @@ class PresentState:
     Attributes:
         profiles: by the schedulerName in pods.
         settings: the scheduler's settings.
-        events: the objects of every first list, and that every stream has synced.
+        events: the objects of every first list, and that each list is complete.
         now: server time, seconds since the epoch.
     """
 
@@ -93,9 +95,9 @@ class PresentState:
     now: float
 
     def engine(self) -> Engine:
-        """An engine that knows this state and has decided nothing yet."""
+        """An engine that knows this state, leads, and has decided nothing yet."""
         engine = Engine(self.profiles, self.settings)
-        for event in self.events:
+        for event in (*self.events, Synced(Stream.LEASE)):
             engine.apply(event)
         return engine
 
@@ -164,7 +166,7 @@ class SimulatedCluster:
         self._prepared: dict[str, dict[PodUID, Target]] = {}
         #: The number of plans cancelled in the current `settle`.
         self._cancelled = 0
-        self.tell(present.events)
+        self.tell((*present.events, Synced(Stream.LEASE)))
         self._engine.apply(SlotsFree(_SLOTS))
 
     def tell(self, events: Iterable[Event]) -> None:
