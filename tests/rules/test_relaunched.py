@@ -319,3 +319,27 @@ def test_a_member_that_waited_before_does_not_end_the_wait_for_those_made_anew()
     world.delete("other-3")
     world.settle(seconds=3)
     assert len(alive(world)) == 4
+
+
+@PROCESSES
+def test_successes_in_roles_that_its_podgroup_does_not_list_count_once(
+    process: Callable[[World], World],
+) -> None:
+    """Semantics §2.4: counted twice, one of two would be enough."""
+    world = World()
+    world.nodes("n0 n1 n2 n3", cpu=4)
+    world.group("st", 4, timeout=60)
+    for index in range(4):
+        world.member(f"st-{index}", "st", role="worker", owner=SET)
+    world.settle()
+    run(world)
+    world.finish("st-0")
+    world.finish("st-1")
+    world.settle()
+    gone(world, ["st-2", "st-3"])
+    world = process(world)
+    occupied(world, "n0", "n1", "n2")
+    assert world.status["st"].succeeded == 2
+    world.member("st-2.again", "st", role="worker", owner=SET)
+    world.settle(seconds=15)
+    assert alive(world) == []

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from enbloc.model.groups import Group, GroupMemory, RunMemory
+from enbloc.model.groups import Group, GroupMemory, Relaunch, RunMemory
 from enbloc.model.pods import PodUID
 from enbloc.model.text import whole_number
 
@@ -73,7 +73,7 @@ def joins(owner: str, controller: str) -> bool:
     return bool(controller) and not controller.startswith(_SINGLE) and attempt_of(owner) is None
 
 
-def count_succeeded(seen: Counter[str], memory: GroupMemory | RunMemory) -> Counter[str]:
+def count_succeeded(seen: Counter[str], memory: GroupMemory | RunMemory | Relaunch) -> Counter[str]:
     """How many members of each role succeeded in a run, including pods that are gone.
 
     For roles that the PodGroup does not name, status stores only the sum: the part of it that was
@@ -81,7 +81,8 @@ def count_succeeded(seen: Counter[str], memory: GroupMemory | RunMemory) -> Coun
 
     Args:
         seen: successes among the pods seen in it, by role; "" = without a role.
-        memory: what status stores of it; it may lag behind, or know more.
+        memory: what status stores of it, or of the time before its relaunch; it may lag behind, or
+            know more.
     """
     remembered = Counter(dict(memory.roles))
     unnamed = sum(count for role, count in seen.items() if role not in remembered)

@@ -15,7 +15,7 @@ from enbloc.engine.state.runners import SUCCEEDED, Runners
 from enbloc.engine.state.successes import Successes
 from enbloc.framework.facts import Floor, GroupFacts
 from enbloc.model.binding_record import BindingRecord, read_binding_record
-from enbloc.model.groups import Group, GroupKey, RunMemory
+from enbloc.model.groups import Group, GroupKey, Relaunch, RunMemory
 from enbloc.model.limits import beyond_effort
 from enbloc.model.pods import Phase, Pod, PodUID
 from enbloc.model.runs import count_succeeded, remembered_runs
@@ -287,7 +287,7 @@ class Run:
             self.scheduled, self.plan = memory.scheduled, memory.plan
             self.queue_time = memory.queue_time
             self.floor.recall(memory, believed=self._believed(memory.started, records))
-            self._forget_before(self.floor.latest)
+            self._forget_before(memory.relaunch)
             self.recall(memory)
             doubted = memory.started is not None or memory.relaunch is None
             if self.floor.captured and self.started is None and doubted:
@@ -310,12 +310,13 @@ class Run:
         self.floor.lower(self.group)
         self._welcome_held()
 
-    def _forget_before(self, latest: float | None) -> None:
+    def _forget_before(self, relaunch: Relaunch | None) -> None:
         """Do not hold members that had succeeded, and so were bound, before it was relaunched."""
-        if latest is None:
+        if relaunch is None or (latest := relaunch.latest) is None:
             return
         done = [pod for pod in self.pods.values() if pod.phase is Phase.SUCCEEDED]
-        self.floor.before |= Counter(pod.role for pod in done if pod.bound_at <= latest)
+        earlier = Counter(pod.role for pod in done if pod.bound_at <= latest)
+        self.floor.before = count_succeeded(earlier, relaunch)
         self.done = Successes()
         for pod in done:
             if pod.bound_at > latest:
