@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from enbloc.model.pods import Phase
 from tests.rules.returning import SET, back, gone, occupied, running
 from tests.rules.world import ONE_A_NODE, PROCESSES, World
 
@@ -22,11 +23,12 @@ def run(world: World) -> None:
     world.settle()
 
 
-def expected(world: World, members: int) -> None:
+def expected(world: World, members: int, *, seen: bool = True) -> None:
     """Its controllers can run so many at once from now on."""
     memory = next(iter(world.groups.values())).memory
     world.alter("st", memory=replace(memory, expected=members))
-    world.settle()
+    if seen:
+        world.settle()
 
 
 def one_succeeded(*, taken: tuple[str, ...] = ()) -> World:
@@ -343,3 +345,59 @@ def test_successes_in_roles_that_its_podgroup_does_not_list_count_once(
     world.member("st-2.again", "st", role="worker", owner=SET)
     world.settle(seconds=15)
     assert alive(world) == []
+
+
+# ── what its controllers can still run ────────────────────────────────────────────────────────
+
+
+def test_members_that_succeed_while_they_are_terminated_do_not_start_it_in_part() -> None:
+    """Semantics §2.4: a suspended Job counts them with `podReplacementPolicy: Failed` (§2.2)."""
+    world = running(8, nodes=8)
+    world.finish("st-0")
+    for index in range(1, 8):
+        world.change(f"st-{index}", deleting=True)
+    world.settle()
+    for index in range(1, 4):
+        world.change(f"st-{index}", deleting=False, phase=Phase.SUCCEEDED)
+    for index in range(4, 8):
+        world.delete(f"st-{index}")
+    expected(world, 4)
+    occupied(world, "n0", "n1", "n2", "n3", "n4")
+    back(world, 4)
+    world.settle(seconds=5)
+    assert alive(world) == []
+
+
+@PROCESSES
+def test_it_starts_with_as_many_as_its_controllers_can_run_when_a_process_takes_over(
+    process: Callable[[World], World],
+) -> None:
+    """Semantics §2.4: an index failed for good, and the leader had died before."""
+    world = running(4)
+    for index in range(4):
+        world.finish(f"st-{index}")
+    world.settle()
+    expected(world, 4)
+    back(world, 4)
+    world.delete("st-3.again")
+    expected(world, 3, seen=False)
+    world = process(world)
+    run(world)
+    assert world.condition("st")[:2] == (True, "Scheduled")
+    assert world.started("st") is not None
+
+
+def test_controllers_that_can_run_fewer_only_for_a_moment_do_not_lower_it() -> None:
+    """Semantics §2.4: one of two Jobs has no live pod until it makes the lost one anew."""
+    world = running(4)
+    for index in range(4):
+        world.finish(f"st-{index}")
+    world.settle()
+    expected(world, 4)
+    back(world, 4)
+    world.delete("st-3.again")
+    expected(world, 3)
+    expected(world, 4)
+    run(world)
+    assert world.started("st") is None
+    assert world.condition("st")[0] is False

@@ -38,6 +38,7 @@ from enbloc.engine.events import (
 )
 from enbloc.framework.profile import Profile
 from enbloc.model.binding import RefusalCause
+from enbloc.model.groups import Group
 from enbloc.plugins import IN_TREE
 from tests.world.builders import remembered
 from tests.world.server import SHOWN, Server
@@ -157,7 +158,7 @@ class Cluster(Server):
         other.keep(self)
         for name, written in self.status.items() if status else ():
             if name in other.groups:
-                other.groups[name] = replace(other.groups[name], memory=remembered(written))
+                other.groups[name] = _recorded(other.groups[name], written)
         for stream in SHOWN:
             for event in other.listed(stream):
                 other.tell(event)
@@ -175,7 +176,7 @@ class Cluster(Server):
         other.keep(self)
         for name, written in self.status.items():
             if name in other.groups:
-                other.groups[name] = replace(other.groups[name], memory=remembered(written))
+                other.groups[name] = _recorded(other.groups[name], written)
                 other.tell(GroupSeen(other.groups[name]))
         other.tell(Synced(Stream.LEASE))
         other.tell(SlotsFree(32))
@@ -277,6 +278,12 @@ class Cluster(Server):
             for e in self.effects
             if isinstance(e, SetPodCondition) and e.pod.name == name
         ]
+
+
+def _recorded(group: Group, written: SetGroupStatus) -> Group:
+    """A PodGroup with the status of both writers."""
+    memory = replace(remembered(written), expected=group.memory.expected)
+    return replace(group, memory=memory)
 
 
 def plugins_but(*names: str) -> list[Any]:

@@ -17,13 +17,29 @@ they are held. Relaunched, earlier successes are deducted; fixed, it is like tha
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Final
+from typing import Final, NamedTuple
 
 from enbloc.model.groups import Group, Relaunch, RunMemory
 from enbloc.model.pods import Pod
 from enbloc.model.trees import Tree, counts_known, counts_whole
 
 _NONE: Final = Counter[str]()
+
+
+class Present(NamedTuple):
+    """The members of a relaunched run that has not started again.
+
+    Attributes:
+        roles: by role, those that are live, or succeeded since the relaunch.
+        succeeded: how many of them succeeded.
+    """
+
+    roles: Counter[str]
+    succeeded: int
+
+
+#: Of any other run, its floor does not depend on them.
+NOBODY: Final = Present(_NONE, 0)
 
 
 class RunFloor:
@@ -63,13 +79,15 @@ class RunFloor:
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────
 
-    def start(self, group: Group | None, since: float, there: Counter[str]) -> None:
+    def start(self, group: Group | None, since: float, there: Present) -> None:
         """Record that it runs together since then (server seconds); `there` is as for `of`."""
         self.fix(group, there)
+        if group is not None:
+            self.captured = {**self.captured, "": self.of(group, "", group.min_member, there)}
         self.started = since
         self.lower(group)
 
-    def fix(self, group: Group | None, there: Counter[str]) -> None:
+    def fix(self, group: Group | None, there: Present) -> None:
         """Fix it at what it is now, unless it is fixed already; `there` is as for `of`."""
         if group is not None and not self.fixed:
             self.captured = {
@@ -114,17 +132,6 @@ class RunFloor:
         if tree is not None:
             self.counts = counts_known(tree, self.counts, known)
 
-    def expect(self, group: Group | None, held: int) -> None:
-        """Lower a fixed floor that has not started to what its controllers still run.
-
-        Args:
-            group: the PodGroup, with the number of members that they can run from now on.
-            held: how many succeeded since the relaunch.
-        """
-        if group is not None and group.memory.expected and self.captured and self.started is None:
-            most = group.memory.expected + held
-            self.captured = {**self.captured, "": min(most, self.captured[""])}
-
     def welcome(self, group: Group, came: Mapping[str, int], held: int) -> None:
         """Add new roles that are held: from now on it needs them too.
 
@@ -140,34 +147,36 @@ class RunFloor:
 
     # ── derived values ───────────────────────────────────────────────────────────────────────
 
-    def of(self, group: Group, role: str, minimum: int, there: Counter[str]) -> int:
+    def of(self, group: Group, role: str, minimum: int, there: Present) -> int:
         """Return what counts of a minimum of the PodGroup.
 
         Args:
             group: the PodGroup.
             role: "" = the group's own minimum.
             minimum: what the PodGroup asks for.
-            there: by role, its members that are live or have succeeded since it was relaunched;
-                read only if it was, and is not fixed.
+            there: its members, if it is relaunched and has not started again.
         """
         if self.fixed:
-            return min(minimum, self.captured.get(role, minimum))
-        if not self.relaunched:
+            minimum = min(minimum, self.captured.get(role, minimum))
+        if self.started is not None or not self.relaunched:
             return minimum
         if group.memory.expected and not role:
-            return min(minimum, group.memory.expected)
+            return min(minimum, group.memory.expected + there.succeeded)
+        if self.fixed:
+            return minimum
         minimum = min(minimum, self.needs.get(role, minimum))
         # An owner may run all of them anew, those that succeeded as well.
         if role:
-            return max(0, minimum - self.before[role], min(minimum, there[role]))
-        return max(1, minimum - self.before.total(), min(minimum, there.total()))
+            return max(0, minimum - self.before[role], min(minimum, there.roles[role]))
+        return max(1, minimum - self.before.total(), min(minimum, there.roles.total()))
 
-    def grows(self, group: Group, there: Counter[str]) -> bool:
+    def grows(self, group: Group, there: Present) -> bool:
         """Whether it would need more members than are `there` (as for `of`), if more came."""
         if self.fixed or not self.relaunched or group.memory.expected:
             return False
         return any(
-            (there[role] if role else there.total()) < min(least, self.needs.get(role, least))
+            (there.roles[role] if role else there.roles.total())
+            < min(least, self.needs.get(role, least))
             for role, least in group.floors()
         )
 

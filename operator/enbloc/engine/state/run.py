@@ -10,7 +10,7 @@ from typing import Final
 
 from enbloc.engine.choices import choose, meets
 from enbloc.engine.events import PriorityClassSeen
-from enbloc.engine.state.floor import RunFloor
+from enbloc.engine.state.floor import NOBODY, Present, RunFloor
 from enbloc.engine.state.runners import SUCCEEDED, Runners
 from enbloc.engine.state.successes import Successes
 from enbloc.framework.facts import Floor, GroupFacts
@@ -202,7 +202,6 @@ class Run:
             if memory.name and memory.name == self.run_name:
                 self.recall(memory)
         self.floor.lower(group)
-        self.floor.expect(group, self.held_succeeded)
         self._welcome_held([role for role, least in listed.items() if least])
 
     def _welcome_held(self, but: Collection[str] = ()) -> None:
@@ -513,11 +512,12 @@ class Run:
         return [pod for pod in self.live.values() if pod.node]
 
     @property
-    def _there(self) -> Counter[str]:
-        """Return what `RunFloor.of` must know of its members; empty where it need not."""
-        if self.floor.fixed or not self.floor.relaunched:
-            return _NONE
-        return Counter(pod.role for pod in self.live.values()) + self._held_successes
+    def _there(self) -> Present:
+        """Return the members on which its floor depends."""
+        if self.started is not None or not self.floor.relaunched:
+            return NOBODY
+        roles = Counter(pod.role for pod in self.live.values()) + self._held_successes
+        return Present(roles, self.held_succeeded)
 
     @property
     def gathers(self) -> bool:
