@@ -249,7 +249,7 @@ class Run:
 
     def _believed(self, started: float) -> bool:
         """Somebody who is there was bound before the start, or says that he came after it."""
-        held = (*self.bound, *self.succeeded.values())
+        held = self.bound or [*self.succeeded.values()]
         records = [r for pod in held if (r := read_binding_record(pod.binding_record))]
         return (
             not held

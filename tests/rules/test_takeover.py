@@ -5,6 +5,7 @@
 from collections.abc import Callable
 
 from enbloc.model.pods import Phase
+from tests.rules.returning import back, gone, running
 from tests.rules.world import ONE_A_NODE, PROCESSES, World
 
 
@@ -59,3 +60,25 @@ def test_members_that_succeeded_and_are_gone_count(process: Callable[[World], Wo
     world.settle()
     assert world.status["job"].succeeded == 1
     assert world.condition("job")[0] is True
+
+
+def test_a_success_before_a_relaunch_does_not_make_half_of_a_gang_a_started_one() -> None:
+    """Semantics §2.2: the leader died in the burst, before status recorded the relaunch."""
+    world = running(4)
+    world.finish("st-0")
+    world.settle(seconds=10)
+    before = dict(world.status)
+    gone(world, ["st-1", "st-2", "st-3"])
+    world.answer = lambda bind: "ok" if bind.target.pod.name < "st-2" else "hold"
+    back(world, 4)
+    world.settle(seconds=3)
+    taken = {pod.node for pod in world.pods.values() if pod.bound}
+    assert len(taken) == 2
+    for node in sorted(world.hosts.keys() - taken):
+        world.pod(f"other-{node}", node=node, spec=ONE_A_NODE)
+    world.status = before
+    world = world.restarted()
+    world.settle()
+    assert world.started("st") is None
+    world.settle(seconds=300)
+    assert sorted(world.evictions) == ["st-0.again", "st-1.again"]

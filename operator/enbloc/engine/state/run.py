@@ -3,7 +3,7 @@
 """Run: the members of one run of a group, and what counts for its floor (semantics §1, §2)."""
 
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Final
@@ -285,7 +285,7 @@ class Run:
             self._emptied |= not bound and (memory.scheduled is not None or not self.live)
             self.scheduled, self.plan = memory.scheduled, memory.plan
             self.queue_time = memory.queue_time
-            self.floor.recall(memory, believed=self._believed(memory.started, records))
+            self.floor.recall(memory, believed=self._believed(memory.started))
             self._forget_before(memory.relaunch)
             self.recall(memory)
             doubted = memory.started is not None or memory.relaunch is None
@@ -342,19 +342,18 @@ class Run:
     def _held_pods(self) -> list[Pod]:
         return [p for p in self.pods.values() if p.bound or p.phase is Phase.SUCCEEDED]
 
-    def _believed(self, started: float | None, records: Iterable[BindingRecord]) -> bool:
+    def _believed(self, started: float | None) -> bool:
         """Whether a present member can have run when status says that the floor did.
 
-        If no member is present, nothing contradicts it.
+        Only if none is bound, those that succeeded tell: they may be of the time before a relaunch
+        that status does not record yet. If no member is present, nothing contradicts it.
         """
         if started is None:
             return False
-        held = self._held_pods()
-        return (
-            not held
-            or any(pod.bound_at <= started for pod in held)
-            or any(record.started for record in records)
-        )
+        held = self.bound or self._held_pods()
+        records = [record_of(pod) for pod in held]
+        before = any(pod.bound_at <= started for pod in held)
+        return not held or before or any(record.started for record in records if record)
 
     # ── successes ────────────────────────────────────────────────────────────────────────────
 
