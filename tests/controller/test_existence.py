@@ -252,7 +252,19 @@ def test_a_last_wave_has_no_pods_for_indexes_that_failed() -> None:
     """Semantics §2.4: of ten indexes six succeeded and two failed for good, so two are left."""
     job = replace(TRAIN, completions=10, succeeded=6, failed=2)
 
-    assert at_once(EIGHT, of(TRAIN, pending, 2), by_uid(job)) == 2
+    assert at_once(EIGHT, of(TRAIN, pending, 2), by_uid(job), {job.uid}) == 2
+
+
+def test_a_job_that_has_no_pods_yet_when_it_is_resumed_can_run_them_too() -> None:
+    """Semantics §2.4: the pods of two Jobs of a gang come one after the other."""
+    job = replace(TRAIN, completions=4, pods=4)
+    other = replace(job, uid="other", name="other")
+    both = by_uid(job, other)
+    watcher = Watcher(EIGHT, {})
+    watcher.looks([*of(job, running, 4), *of(other, running, 4)], both, run_name=job.uid)
+    watcher.looks([], both)
+    watcher.looks(of(job, pending, 4), both)
+    assert watcher.status["expected"] == 8
 
 
 def test_a_roles_minimum_counts_the_owners_of_that_role() -> None:

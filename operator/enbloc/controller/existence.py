@@ -64,19 +64,24 @@ def _why(creators: Iterable[Creator], room: Mapping[str, int], lacking: int) -> 
     return ", or ".join(list(texts)[:_MOST_NAMED])
 
 
-def at_once(group: Group, members: Collection[Member], creators: Creators) -> int | None:
+def at_once(
+    group: Group, members: Collection[Member], creators: Creators, seen: Collection[str]
+) -> int | None:
     """How many members their creators can run at the same time from now on; None = unknown.
 
     A creator that is suspended or scaled to zero may have pods again before this is next read, so
     its current count is ignored: only the remaining completions of a Job limit it.
+
+    Args:
+        group: the PodGroup.
+        members: those of the current run.
+        creators: the creators of the group's members, by UID.
+        seen: UIDs of the controllers that have had pods in this run: one of two Jobs that are
+            resumed has none yet.
     """
-    controllers = {member.controller for member in members if member.live}
-    makers = [
-        c
-        for c in creators.values()
-        if c.ended is None and (not controllers or c.uid in controllers)
-    ]
-    if not makers or not all(c.understood for c in makers) or not controllers <= creators.keys():
+    live = {member.controller for member in members if member.live}
+    makers = [c for c in creators.values() if c.ended is None and (not seen or c.uid in seen)]
+    if not makers or not all(c.understood for c in makers) or not live <= creators.keys():
         return None
     return min(LARGEST, sum(_runs(c, group.min_member) for c in makers))
 

@@ -112,7 +112,7 @@ def reconcile(  # each is one source of the status
         "failed": view.failed,
         "conditions": conditions,
     }
-    expected = at_once(view.group, view.current, creators)
+    expected = at_once(view.group, view.current, creators, view.controllers)
     if expected is not None:
         wanted["expected"] = expected
     if group.roles:
