@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from enbloc.model.groups import Group, GroupKey, GroupMemory, OnIncomplete, Role
+from enbloc.model.groups import Group, GroupKey, GroupMemory, OnIncomplete, Relaunch, Role
 from enbloc.model.node import Node
 from enbloc.model.resources import AMOUNT_LIMIT
 from enbloc.model.taints import Effect, Taint
@@ -159,6 +159,27 @@ def test_a_group_says_its_minimums_and_remembers() -> None:
     )
     assert made.minimums() == (("launcher", 1), ("worker", 0))
     assert str(made.key) == "n/g"
+
+
+def test_what_status_records_of_a_run_is_read_back_but_for_numbers_below_zero() -> None:
+    run = {
+        "name": "job-1",
+        "minMember": 4,
+        "minGroupCount": -1,
+        "subGroups": [{"name": "a", "minGroupCount": -5}, {"name": "b", "minGroupCount": 2}],
+        "roles": [{"name": "worker", "minMember": -3, "succeeded": 1}],
+        "relaunch": {
+            "succeeded": 2,
+            "minMember": 5,
+            "roles": [{"name": "worker", "minMember": 4, "succeeded": 2}],
+            "lastScheduledTime": "1970-01-01T00:01:00Z",
+        },
+    }
+    [found] = read_group({}, status={"run": "job-1", "runs": [run]}).memory.runs
+    assert found.minimums == (("", 4),)
+    assert found.group_counts == (("b", 2),)
+    assert found.roles == (("worker", 1),)
+    assert found.relaunch == Relaunch(2, (("", 5), ("worker", 4)), (("worker", 2),), 60.0)
 
 
 @pytest.mark.parametrize("choice", OnIncomplete)

@@ -5,7 +5,7 @@
 A problem names the field and the fix. The part that it concerns counts as absent.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import starmap
 from typing import Final, NamedTuple, TypeAlias
@@ -382,7 +382,7 @@ def _run(run: RunObject) -> RunMemory:
         roles=_succeeded(run),
         queue_time=_maybe_seconds(run.queue_time),
         plan=run.plan or "",
-        group_counts=tuple((name, count) for name, count in counts if count is not None),
+        group_counts=_recorded(counts),
         relaunch=_relaunch(run.relaunch) if run.relaunch is not None else None,
     )
 
@@ -398,8 +398,12 @@ def _relaunch(found: RelaunchObject) -> Relaunch:
 
 def _minimums(found: RunObject | RelaunchObject) -> tuple[tuple[str, int], ...]:
     roles = ((role.name, role.min_member) for role in found.roles or ())
-    least = (("", found.min_member), *roles)
-    return tuple((role, minimum) for role, minimum in least if minimum is not None)
+    return _recorded((("", found.min_member), *roles))
+
+
+def _recorded(numbers: Iterable[tuple[str, int | None]]) -> tuple[tuple[str, int], ...]:
+    """What a status says of each name; a server that does not validate may send any number."""
+    return tuple((name, number) for name, number in numbers if number is not None and number >= 0)
 
 
 def _succeeded(found: RunObject | RelaunchObject) -> tuple[tuple[str, int], ...]:
