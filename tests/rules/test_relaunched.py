@@ -351,7 +351,7 @@ def test_successes_in_roles_that_its_podgroup_does_not_list_count_once(
 
 
 def test_members_that_succeed_while_they_are_terminated_do_not_start_it_in_part() -> None:
-    """Semantics §2.4: a suspended Job counts them with `podReplacementPolicy: Failed` (§2.2)."""
+    """Semantics §2.2, §2.4: a suspended Job counts them with `podReplacementPolicy: Failed`."""
     world = running(8, nodes=8)
     world.finish("st-0")
     for index in range(1, 8):
