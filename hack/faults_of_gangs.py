@@ -38,8 +38,8 @@ GANGS: Final = (
     ),
     Fault(
         "forget-what-status-counts-as-succeeded",
-        "more = count_succeeded(seen, memory) - seen",
-        "more = seen - seen",
+        "if more := count_succeeded(seen, memory) - seen:",
+        "if more := seen - seen:",
     ),
     Fault(
         "count-successes-of-an-earlier-run",
@@ -77,17 +77,17 @@ GANGS: Final = (
     ),
     Fault(
         "runs-a-companion-with-a-quorum-joins",
-        "if attempt_of(each.owner) is not None or has_quorum(each, self.group):",
+        "if attempt_of(each.owner) is not None or has_quorum(each.pods, self.group):",
         "if attempt_of(each.owner) is not None:",
     ),
     Fault(
         "runs-an-attempt-joins",
-        "if attempt_of(each.owner) is not None or has_quorum(each, self.group):",
-        "if has_quorum(each, self.group):",
+        "if attempt_of(each.owner) is not None or has_quorum(each.pods, self.group):",
+        "if has_quorum(each.pods, self.group):",
     ),
     Fault(
         "runs-owners-with-a-quorum-gather",
-        "elif has_quorum(each, self.group) and not self._is_one(each.owner):",
+        "elif has_quorum(each.pods, self.group) and not self._is_one(each.owner):",
         "elif False:",
     ),
     Fault(
@@ -102,7 +102,7 @@ GANGS: Final = (
     ),
     Fault(
         "runs-a-quorum-without-the-roles",
-        "return group.reached(Counter(pod.role for pod in each.pods))",
+        "return group.reached(Counter(pod.role for pod in pods))",
         "return True",
     ),
     Fault(
@@ -157,14 +157,13 @@ GANGS: Final = (
     ),
     Fault(
         "runs-a-relaunched-gang-has-started",
-        "self.started, self.before = None, succeeded",
-        "self.before = succeeded",
+        "self.started, self.captured, self.before = None, {}, succeeded",
+        "self.captured, self.before = {}, succeeded",
     ),
     Fault(
         "runs-successes-before-a-relaunch-are-held",
-        "        self.floor.stop(self.succeeded)\n"
-        "        self._forgotten = _NONE\n        self.done = _NO_SUCCESSES\n",
-        "        self.floor.stop(self.succeeded)\n",
+        "self.done.latest)\n        self._forgotten = _NONE\n        self.done = _NO_SUCCESSES\n",
+        "self.done.latest)\n",
     ),
     Fault(
         "runs-a-start-is-believed-of-whoever-is-there",
@@ -179,8 +178,8 @@ GANGS: Final = (
     # ── when a group has started ─────────────────────────────────────────────────────────────
     Fault(
         "start-a-group-that-lacks-members",
-        "if not facts.deficit and run.runs_whole(facts):",
-        "if not facts.deficit:",
+        "if run.started is None and not facts.deficit and run.runs_whole(facts):",
+        "if run.started is None and not facts.deficit:",
     ),
     Fault(
         "run-whole-without-the-roles",
@@ -189,9 +188,8 @@ GANGS: Final = (
     ),
     Fault(
         "let-a-raised-minimum-count-after-the-start",
-        "            return min(minimum, self.captured.get(role, minimum))\n"
-        "        if not self.relaunched",
-        "            return minimum\n        if not self.relaunched",
+        "            minimum = min(minimum, self.captured.get(role, minimum))",
+        "            pass",
     ),
     # ── order ────────────────────────────────────────────────────────────────────────────────
     Fault(
@@ -287,8 +285,8 @@ GANGS: Final = (
     ),
     Fault(
         "ranks-of-held-members-given-twice",
-        "taken = set(facts.ranks)",
-        "taken = set[int]()",
+        "_free(facts.ranks)",
+        "_free(())",
     ),
     Fault(
         "a-plan-outlives-a-raised-minimum",
