@@ -177,12 +177,12 @@ def test_a_dump_is_not_watched(dump: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def nested(depth: int) -> bytes:
-    return b'{"format":"enbloc-dump","version":7,"configuration":' + b"[" * depth
+    return b'{"format":"enbloc-dump","version":8,"configuration":' + b"[" * depth
 
 
 BROKEN = {
-    "an older version": (b'{"format":"enbloc-dump","version":5}', "its version is 5, and"),
-    "of a program to come": (b'{"format":"enbloc-dump","version":8}', "its version is 8, and"),
+    "an older version": (b'{"format":"enbloc-dump","version":7}', "its version is 7, and"),
+    "of a program to come": (b'{"format":"enbloc-dump","version":9}', "its version is 9, and"),
     "foreign": (b'{"kind": "List"}', 'not a dump: its format is ""'),
     "text": (b"hello", "not a dump: "),
     "not text": (b"\xff\xfe\x00", "not a dump: "),
@@ -190,7 +190,7 @@ BROKEN = {
     "half an archive": (gzip.compress(b"x" * 9999)[:-9], "it is truncated or damaged: "),
     "no archive inside": (b"\x1f\x8b" + b"x" * 99, "it is truncated or damaged: "),
     "too deep": (nested(100_000), "not a dump: "),
-    "half a dump": (b'{"format":"enbloc-dump","version":7}', "not a dump: "),
+    "half a dump": (b'{"format":"enbloc-dump","version":8}', "not a dump: "),
 }
 
 

@@ -144,7 +144,7 @@ def test_a_replay_that_decides_otherwise_says_which_pod_and_ends_with_1(
     ("fields", "said"),
     [
         pytest.param({"format": "tar"}, 'its format is "tar", not "enbloc-dump"', id="another"),
-        pytest.param({"version": 99}, "its version is 99, and this program reads 7", id="newer"),
+        pytest.param({"version": 99}, "its version is 99, and this program reads 8", id="newer"),
         pytest.param(
             {"nodes": [{"name": 3}]}, "Expected `str`, got `int` - at `$.name`", id="type"
         ),
@@ -176,7 +176,7 @@ def test_a_dump_of_version_1_is_for_the_versions_of_enbloc_that_wrote_it(
     path = Path(__file__).parent / "data" / "dump_of_version_1.json"
     assert main(["replay", "0-1", "--dump", str(path)]) == 2
     assert (
-        f"{path}: its version is 1, and this program reads 7; use the version of enbloc that "
+        f"{path}: its version is 1, and this program reads 8; use the version of enbloc that "
         "wrote it" in capsys.readouterr().err
     )
 

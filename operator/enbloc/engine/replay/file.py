@@ -52,7 +52,7 @@ from enbloc.model.workloads import WorkloadKey
 FORMAT: Final = "enbloc-dump"
 
 #: Grows with each change of the format that older readers cannot read.
-VERSION: Final = 7
+VERSION: Final = 8
 
 #: An object as its fields that differ from their defaults.
 Sparse = dict[str, Any]
