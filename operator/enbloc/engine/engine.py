@@ -406,7 +406,7 @@ class Engine:
             if run.scheduled is None and run.planned_here:
                 self._core.tally.group_waits.append(max(0.0, now - facts.queue_time))
             run.close(now)
-        if run.left(facts, now):
+        if run.starts_anew(facts, now):
             run.stop()
             return self._groups.facts(run)
         if run.started is None and not facts.deficit and run.runs_whole(facts):

@@ -242,16 +242,16 @@ class Run:
             return False
         return not self._runners.any_left(self._with_node)
 
-    def left(self, facts: GroupFacts, now: float) -> bool:
-        """Record which members run; return whether it starts anew, as no member is bound any more.
+    def starts_anew(self, facts: GroupFacts, now: float) -> bool:
+        """Record which members run; return whether its start is over, or what led to one.
 
-        It does if it needs or has members, and its floor was fixed, or others were bound besides
-        those that succeeded.
+        That is so if no member is bound any more, and it needs or has some; unless its floor was
+        never fixed, and nothing succeeded of what was seen bound.
         """
         if self.started is not None and self._remade(facts, now):
             return True
-        lost = self.floor.fixed or (self._seen_bound and self.held_succeeded)
-        if not lost or facts.total.bound or self.committed:
+        counts = self.floor.fixed or (self._seen_bound and self.held_succeeded)
+        if not counts or facts.total.bound or self.committed:
             return False
         if self.live:
             self._came = now
@@ -265,7 +265,7 @@ class Run:
         self.floor.stop(self.succeeded, self.done.latest)
         self._forgotten = _NONE
         self.done = _NO_SUCCESSES
-        self._seen_bound = False
+        self._emptied, self._seen_bound = True, False
 
     def recall(self, memory: RunMemory) -> None:
         """Restore what status counts and this process did not see: pods deleted since."""
