@@ -11,7 +11,7 @@ from enbloc.client.errors import Forbidden
 from enbloc.client.lease import LeaseLost
 from enbloc.client.lease_objects import follows
 from enbloc.client.paths import LEASES
-from tests.client.candidates import Candidate, fails, lease, now
+from tests.client.candidates import Candidate, fails, lease, now, reset
 from tests.client.memory import Store
 
 
@@ -107,6 +107,32 @@ async def test_a_restored_lease_is_taken_no_sooner_than_another(
     else:
         assert one.elector.holds(), "nobody else has taken it"
         await one.stop()
+    await two.stop()
+
+
+@pytest.mark.parametrize("ends", ["released", "expired"])
+async def test_a_standby_that_took_the_lease_and_lost_the_answer_leads_at_its_next_try(
+    ends: str,
+) -> None:
+    """Semantics §6.3: its own take raises the transitions, so the Lease was not restored."""
+    store = Store()
+    one, two = Candidate(store, "one").start(), Candidate(store, "two")
+    await one.leading.wait()
+    two.start()
+    await asyncio.sleep(60)
+
+    def lose(verb: str) -> None:
+        if verb == "update":
+            two.client.after = lambda _: None
+            raise reset()
+
+    two.client.after = lose
+    one.client.latency = 1e9 if ends == "expired" else 0.0
+    began = now()
+    await one.stop()
+    await two.leading.wait()
+    assert lease(store)["leaseTransitions"] == 1
+    assert now() - began <= 3 + 3 + (15 + 5 if ends == "expired" else 0)
     await two.stop()
 
 

@@ -414,8 +414,9 @@ class Elector:
         state, known = (self.holder, renewed), other.state
         if known is None and (ours or not self.holder):
             return True
-        if not self.holder and renewed and follows(spec.get("leaseTransitions"), other.transitions):
-            return True  # released
+        later = follows(spec.get("leaseTransitions"), other.transitions + ours)
+        if (ours or not self.holder) and renewed and later:
+            return True  # released; or taken by us, though no answer said so
         if self.holder and not ours:
             if known is None or known[0] != self.holder:
                 holder = clipped(printable(self.holder), SHOWN)
