@@ -387,3 +387,46 @@ async def test_while_the_leases_cannot_be_read_nobody_new_leads(store: Store) ->
     await asyncio.sleep(5)
     assert leads(one) == [True]
     await one.stop()
+
+
+@pytest.mark.parametrize(
+    ("reads", "writes"),
+    [
+        pytest.param(2.0, 2.0, id="whatever is asked"),
+        pytest.param(20.0, 0.1, id="what is listed"),
+    ],
+)
+async def test_an_api_server_that_answers_late_only_delays_who_leads(
+    store: Store, reads: float, writes: float
+) -> None:
+    """Each look reads the bindings and three namespaces, one after another."""
+
+    class Late(MemoryClient):
+        async def request(self, verb: str, *args: Any, **more: Any) -> bytes:
+            self.latency = reads if verb == "list" else writes
+            return await super().request(verb, *args, **more)
+
+    store.objects["clusterrolebindings", "enbloc"] = binding("one", "two")
+    one = Install(store, "one", client=Late(store)).start()
+    two = Install(store, "two", client=Late(store))
+    await asyncio.sleep(8 * reads + 10)
+    assert leads(one) == [True]
+    two.start()
+    for _ in range(300):
+        await asyncio.sleep(1)
+        assert one.elector.holds()
+        assert not two.leading
+    assert one.problems == []
+    await one.stop()
+    await two.stop()
+
+
+async def test_who_is_stopped_while_it_looks_gives_its_lease_back(store: Store) -> None:
+    one = Install(store, "one")
+    one.client.latency = 0.5
+    one.start()
+    await asyncio.sleep(2.2)
+    assert store.objects["leases", one.lease]["spec"]["holderIdentity"] == "one-0"
+    assert not one.leading
+    await one.stop()
+    assert store.objects["leases", one.lease]["spec"]["holderIdentity"] == ""

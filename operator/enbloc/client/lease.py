@@ -214,14 +214,13 @@ class Elector:
         """
         leading = metrics.LEADER.labels(self._name)
         leading.set(0)
-        while not await self._acquired():
+        while (renewing := await self._acquired()) is None:
             self.tried()
             await self._pause(self._left + MOMENT)
         leading.set(1)
         self.since = self._clock()
         self._leads = True
         task = asyncio.ensure_future(work())
-        renewing = asyncio.ensure_future(self._renew())
         looking = asyncio.ensure_future(self._rival())
         stop_within: float | None = None
         landing = 0.0
@@ -277,7 +276,6 @@ class Elector:
         if self._rivals is None:
             never: asyncio.Future[str] = asyncio.get_running_loop().create_future()
             return await never
-        self._rewritten.clear()  # `_acquired` has looked since
         soon = False
         while True:
             pause = self._timing.retry if soon else PATIENCE * self._timing.duration
@@ -293,20 +291,30 @@ class Elector:
                     return rival.told
                 soon = rival is not None
 
-    async def _acquired(self) -> bool:
-        """Take the Lease, and release it if a rival leads; whether we lead now."""
+    async def _acquired(self) -> asyncio.Task[None] | None:
+        """Take the Lease, and release it if a rival leads; what renews it, if we lead now.
+
+        It is renewed while we look: that takes long if the API server answers slowly.
+        """
         if not await self._try(first=True):
-            return False
+            return None
+        self._rewritten.clear()  # we look now
+        renewing = asyncio.ensure_future(self._renew())
+        looking = asyncio.ensure_future(self._rivalled())
+        leads = False
         try:
-            async with asyncio.timeout(self._timing.renew_deadline / 2):
-                if not await self._rivalled():
-                    return True
+            await asyncio.wait({renewing, looking}, return_when=asyncio.FIRST_COMPLETED)
+            if renewing.done():
+                renewing.result()
+            else:
+                leads = not looking.result()
         except APIError as error:
             self._note(error)
-        except TimeoutError:
-            pass
-        await self._release(in_vain=True)
-        return False
+        finally:
+            if not leads:
+                await asyncio.gather(_cancelled(renewing, None), _cancelled(looking, None))
+                await self._release(in_vain=True)
+        return renewing if leads else None
 
     async def _rivalled(self) -> bool:
         """Whether a rival leads.
