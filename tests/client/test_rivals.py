@@ -371,6 +371,32 @@ async def test_without_the_permission_it_leads_and_says_what_it_cannot_see(
     await one.stop()
 
 
+async def test_a_namespace_whose_leases_it_may_not_list_hides_no_rival_in_another(
+    store: Store,
+) -> None:
+    class Denied(MemoryClient):
+        async def request(
+            self,
+            verb: str,
+            resource: Resource,
+            name: str = "",
+            namespace: str | None = None,
+            **of: Any,
+        ) -> bytes:
+            if (verb, resource, namespace) == ("list", LEASES, "a"):
+                raise Forbidden(verb, resource.label(), "no", code=403)
+            return await super().request(verb, resource, name, namespace, **of)
+
+    store.objects["clusterrolebindings", "enbloc"] = binding("a", "one", "two")
+    one = Install(store, "one").start()
+    await asyncio.sleep(5)
+    two = Install(store, "two", client=Denied(store)).start()
+    await asyncio.sleep(60)
+    assert leads(one, two) == [True, False]
+    await one.stop()
+    await two.stop()
+
+
 async def test_while_the_leases_cannot_be_read_nobody_new_leads(store: Store) -> None:
     one = Install(store, "one")
 

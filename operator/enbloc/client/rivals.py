@@ -250,8 +250,8 @@ class Rivals:
         query = {"labelSelector": f"{COMPONENT_KEY}={_SCHEDULER}"}
         read: set[str | None] = set()
         found: dict[tuple[str, str], _State] = {}
-        try:
-            for namespace in namespaces:
+        for namespace in namespaces:
+            try:
                 async for lease in self._client.list(
                     LEASES, namespace, query=query, shape=LeaseObject
                 ):
@@ -259,15 +259,19 @@ class Rivals:
                     state = self._state(lease)
                     if key != self._own and (state.common or key in self._seen):
                         found[key] = state
+            except Forbidden as error:
+                self._warn(error)
+            else:
                 read.add(namespace)
-        except Forbidden as error:
-            if not self._warned:
-                self._warned = True
-                logger.warning(
-                    "Cannot see whether another scheduler serves the same schedulerName: %s",
-                    error.advice,
-                )
         return read, found
+
+    def _warn(self, error: Forbidden) -> None:
+        if not self._warned:
+            self._warned = True
+            logger.warning(
+                "Cannot see whether another scheduler serves the same schedulerName: %s",
+                error.advice,
+            )
 
     def _state(self, lease: LeaseObject) -> _State:
         spec, serves = lease.spec or LeaseSpec(), served_by(lease)
