@@ -110,6 +110,26 @@ async def test_two_that_could_not_see_each_other_find_out_once_they_can(
     await ends(one, two, within=50)
 
 
+async def test_two_that_lead_find_out_though_lists_are_answered_late(store: Store) -> None:
+    """Each look lists four times, one after another."""
+
+    class Late(MemoryClient):
+        async def request(self, verb: str, resource: Resource, *args: Any, **more: Any) -> bytes:
+            self.latency = 5.0 if verb == "list" else 0.1
+            if (verb, resource) == ("list", LEASES) and blind:
+                raise Forbidden(verb, resource.label(), "no", code=403)
+            return await super().request(verb, resource, *args, **more)
+
+    blind = [True]
+    store.objects["clusterrolebindings", "enbloc"] = binding("one", "two")
+    one = Install(store, "one", client=Late(store)).start(again=True)
+    two = Install(store, "two", client=Late(store)).start(again=True)
+    await asyncio.sleep(60)
+    assert leads(one, two) == [True, True]
+    blind.clear()
+    await ends(one, two, within=100)
+
+
 async def test_a_leader_that_stands_down_writes_nothing_more_and_frees_its_lease_when_that_landed(
     store: Store,
 ) -> None:

@@ -67,6 +67,8 @@ SLACK: Final = 20.0
 MOMENT: Final = 0.05
 #: How often a release of the Lease is tried if a renewal in flight changes it meanwhile.
 RELEASE_TRIES: Final = 3
+#: The longest look for rivals of a leader (seconds): it lists several times, 30 s each at most.
+LOOK_SECONDS: Final = 120.0
 
 
 class _Lease(msgspec.Struct):
@@ -285,7 +287,7 @@ class Elector:
             self._rewritten.clear()
             soon = True
             with suppress(APIError, TimeoutError):
-                async with asyncio.timeout(self._timing.duration):
+                async with asyncio.timeout(LOOK_SECONDS):
                     rival = await self._rivals.lead_too()
                 if rival is not None and rival.leads:
                     return rival.told
