@@ -8,14 +8,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.confined import CONFINEMENT
-from tests.world.virtual_time import VirtualTimeLoop, busy, time_source
+from tests.world.virtual_time import Clock, VirtualTimeLoop, busy, time_source
 
 
 def now() -> float:
@@ -98,6 +98,45 @@ async def test_timers_that_are_nearer_than_the_clock_can_tell_are_due() -> None:
     for fraction in (1e-13, 5e-10, 3e-7):
         await asyncio.sleep(fraction)
         await asyncio.sleep(1 / 3)
+
+
+class Stall(Clock):
+    """Before time passes, the process does not run for some seconds; meanwhile something comes."""
+
+    def __init__(self, seconds: float, comes: Callable[[], object]) -> None:
+        self._missed = 0.0
+        super().__init__(lambda: time.perf_counter() + self._missed)
+        self._seconds, self._comes = seconds, comes
+
+    def pass_on(self) -> float:
+        if not self._missed:
+            self._comes()
+            self._missed = self._seconds
+        return super().pass_on()
+
+
+@pytest.mark.parametrize("timeout", [0.01, 5.0])
+@pytest.mark.parametrize("seconds", [0.3, 20.0])
+def test_what_comes_while_the_process_does_not_run_is_noticed_before_time_passes(
+    seconds: float, timeout: float
+) -> None:
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+
+    async def receives() -> bytes:
+        async with asyncio.timeout(timeout):
+            return await asyncio.get_running_loop().sock_recv(ours, 5)
+
+    clock = Stall(seconds, lambda: theirs.send(b"hello"))
+    with ours, theirs, asyncio.Runner(loop_factory=lambda: VirtualTimeLoop(clock)) as runner:
+        assert runner.run(receives()) == b"hello"
+
+
+def test_a_day_passes_at_once_after_the_process_did_not_run_for_long() -> None:
+    clock = Stall(20, lambda: None)
+    with asyncio.Runner(loop_factory=lambda: VirtualTimeLoop(clock)) as runner:
+        runner.run(asyncio.sleep(24 * 3600))
+    assert clock.now == 24 * 3600
 
 
 @pytest.fixture

@@ -30,22 +30,30 @@ MOST: Final = 0.01
 TICKS: Final = 1e6
 #: A loop that is never idle for so long, or is held up, may wait for the time (real seconds).
 STUCK: Final = 5.0
+#: Between two looks at the time this process ran for so long at most (real seconds): a machine that
+#: keeps it from running takes no time from a test.
+RAN: Final = 0.1
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 
 class Clock:
-    """The time of some loops, in seconds; and what their wall clock says."""
+    """The time of some loops, in seconds; and what their wall clock says.
 
-    def __init__(self) -> None:
+    Args:
+        real: the time of everybody, in seconds.
+    """
+
+    def __init__(self, real: Callable[[], float] = time.perf_counter) -> None:
         self.now = 0.0
+        self._real, self._read, self._ran = real, real(), 0.0
         self._epoch = time.time()
         self._lock = threading.Lock()
         self._loops: set[VirtualTimeLoop] = set()
         self._idle: dict[VirtualTimeLoop, float] = {}  # until when
         self._calls: Counter[VirtualTimeLoop] = Counter()  # by other threads, still to be made
-        self._quiet = self._looked = time.perf_counter()
+        self._quiet = self._looked = 0.0
         self._threads = 0
 
     def skip(self, seconds: float) -> None:
@@ -94,7 +102,7 @@ class Clock:
         with self._lock:
             if not self._calls[loop]:
                 self._idle[loop] = until
-            self._quiet = self._looked = time.perf_counter()
+            self._quiet = self._looked = self._look()
 
     def busy(self, loop: "VirtualTimeLoop") -> None:
         """It has."""
@@ -104,7 +112,7 @@ class Clock:
     def runs_on(self) -> None:
         """A loop has the next thing to do: where that has gone on for long, time passes."""
         with self._lock:
-            real = time.perf_counter()
+            real = self._look()
             if real - self._quiet > STUCK:
                 self._set(_tick(self.now + real - max(self._looked, self._quiet + STUCK)))
                 self._looked = real
@@ -112,22 +120,29 @@ class Clock:
     def pass_on(self) -> float:
         """Let time pass if only that can help; after how many real seconds to ask again."""
         with self._lock:
-            real, first = time.perf_counter(), min(self._idle.values(), default=math.inf)
+            real, first = self._look(), min(self._idle.values(), default=math.inf)
             since, self._looked = real - self._looked, real
             quiet = real - self._quiet
+            if any(loop.unread() for loop in self._idle):
+                return LEAST
             if self._threads or quiet > STUCK:
                 self._set(min(first, _tick(self.now + since)))
                 return min(MOST, max(LEAST, first - self.now))
             if self._idle.keys() != self._loops or first == math.inf:
                 return MOST
-            if any(loop.unread() for loop in self._loops):
-                return LEAST
             if any(loop.talks() for loop in self._loops):
                 wanted = max(LEAST, min(MOST, SHARE * (first - self.now)))
                 if quiet < wanted:
                     return wanted - quiet
             self._set(first)
             return 0.0
+
+    def _look(self) -> float:
+        """For how long this process has run (real seconds)."""
+        real = self._real()
+        self._ran += min(RAN, real - self._read)
+        self._read = real
+        return self._ran
 
     def _set(self, now: float) -> None:
         self.now = max(self.now, now)
