@@ -301,7 +301,7 @@ GANGS: Final = (
     # ── what is held ─────────────────────────────────────────────────────────────────────────
     Fault(
         "hold-no-capacity-of-the-lost",
-        "if free and lacking.wants(loss.pod.role) and self._state.reserve(reservation, turn.now):",
+        "if self._state.reserve(each, turn.now):",
         "if False:",
     ),
     Fault(

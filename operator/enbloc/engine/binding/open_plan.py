@@ -217,6 +217,11 @@ class OpenPlan:
             for floor in facts.floors
         )
 
+    @property
+    def lost(self) -> int:
+        """How many members it does not bind after all."""
+        return self._all[MemberStage.LOST]
+
     def outstanding(self) -> Sequence[Pod]:
         """Return the needed members that it may still bind."""
         settled = (MemberStage.CONFIRMED, MemberStage.LOST)
