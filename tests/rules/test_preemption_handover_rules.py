@@ -11,6 +11,7 @@ from enbloc.engine.events import EvictRefused, SlotsFree
 from enbloc.engine.eviction.victims import MOST_AWAITED
 from enbloc.model.pods import Phase
 from tests.rules.test_preemption_life_rules import accept
+from tests.rules.world import JOB
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
 
@@ -263,6 +264,57 @@ def test_no_more_are_told_while_answers_are_awaited() -> None:
     assert told == MOST_AWAITED
     assert cluster.where("high") == {"high": "n2"}
     assert len(cluster.evicted) == told
+
+
+@pytest.mark.parametrize("ends", ["room elsewhere", "deleted"])
+def test_a_gang_that_was_not_told_goes_on_at_once(ends: str) -> None:
+    """Semantics §10.3: a member that came meanwhile is bound."""
+    cluster = Cluster()
+    cluster.nodes(" ".join(f"n{number:02}" for number in range(18)), cpu=1)
+    for number in range(MOST_AWAITED):
+        cluster.pod(f"lone-{number:02}", node=f"n{number:02}")
+    cluster.group("low", 2)
+    for number in range(2):
+        cluster.pod(f"low-{number}", "low", node=f"n{16 + number}", owner=JOB)
+    cluster.evict_answer = lambda _: "hold"
+    cluster.group("high", 18)
+    for number in range(18):
+        cluster.pod(f"high-{number:02}", "high", priority=10)
+    cluster.settle()
+    assert len(cluster.evicted) == MOST_AWAITED
+    cluster.pod("low-2", "low", owner=JOB)
+    cluster.settle()
+    assert "low-2" not in cluster.where("low")
+    if ends == "deleted":
+        cluster.node("n18", cpu=1)
+        for number in range(18):
+            cluster.delete(f"high-{number:02}")
+    else:
+        cluster.node("n18", cpu=19)
+    cluster.settle(seconds=20)
+
+    assert cluster.where("low").get("low-2") == "n18"
+
+
+def test_a_gang_that_lost_a_member_while_victims_left_does_not_pause_for_that() -> None:
+    """Semantics §10.4: its preemptions were not in vain; it could not use them."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=4)
+    cluster.group("high", 2)
+    cluster.pod("high-0", "high", owner=JOB, spec=spec(cpu=4), priority=10)
+    for attempt in range(4):
+        for node in ("n1", "n2"):
+            cluster.pod(f"low-{attempt}-{node}", node=node, spec=spec(cpu=4))
+        cluster.pod(f"high-1-{attempt}", "high", owner=JOB, spec=spec(cpu=4), priority=10)
+        cluster.evict_answer = lambda _: "slow"
+        cluster.settle(seconds=20)
+        assert len(cluster.evicted) == 2 * (attempt + 1)
+        cluster.delete(f"high-1-{attempt}")
+        cluster.settle(seconds=1)
+        for node in ("n1", "n2"):
+            cluster.delete(f"low-{attempt}-{node}")
+        cluster.settle(seconds=40)
+    assert cluster.condition("high")[1] == "WaitingForMembers"
 
 
 def test_who_did_not_leave_is_named_while_others_are_waited_for() -> None:

@@ -191,6 +191,34 @@ def test_a_volume_of_one_pod_only_comes_back() -> None:
     assert world.where() == {"high": "n1"}
 
 
+def test_who_cannot_be_placed_where_victims_left_pauses_before_it_evicts_more() -> None:
+    """Semantics §10.4: volumes of those who left are attached for long."""
+    cluster = Cluster()
+    cluster.tell(FactSeen(FAST))
+    wanted = replace(spec(cpu=1), volumes=(PodVolume("data", "claim"),))
+    nodes = ("n1", "n2", "n3", "n4")
+    for name in (*nodes, "high"):
+        claim = replace(
+            bound(f"{name}-data", f"{name}-volume"), namespace="ns", storage_class="fast"
+        )
+        cluster.tell(FactSeen(held_by(csi_volume(f"{name}-volume"), claim)))
+        cluster.tell(FactSeen(claim))
+    for name in nodes:
+        cluster.node(name, cpu=8, labels=((HOSTNAME, name),))
+        cluster.tell(FactSeen(csi_node(name, csi_example_com=1)))
+        claims = (f"{name}-data",)
+        cluster.pod(f"low-{name}", spec=wanted, claims=claims, node=name, owner=JOB, started=10.0)
+        attached = VolumeAttachment(name, "csi.example.com", name, f"{name}-volume")
+        cluster.tell(FactSeen(attached))
+    cluster.pod("high", spec=wanted, claims=("high-data",), priority=10)
+    cluster.settle(seconds=80)
+
+    assert len(cluster.evicted) == 2
+    assert "preemption: paused until " in cluster.pod_conditions("high")[-1][1]
+    cluster.settle(seconds=60)
+    assert len(cluster.evicted) == 3
+
+
 def test_an_attachment_comes_back_when_the_volume_is_detached() -> None:
     """Semantics §10.2: a node has it attached until its VolumeAttachment is gone."""
     cluster = Cluster()

@@ -445,7 +445,7 @@ class Preemptions(Policy):
             self._line.add(each.key)
         elif each.until <= turn.now:  # they are gone, or another scheduler nominated it
             self._end(turn, each)
-            if each.placed:
+            if each.failed:
                 self._setbacks.add(each.key, turn.now)
             self._line.add(each.key)
         elif not each.victims.keys().isdisjoint(turn.released):
@@ -565,7 +565,7 @@ class Preemptions(Policy):
         self._release(turn, each)
 
     def _release(self, turn: Turn, each: UnderWay) -> None:
-        each.ends(self._victims, lambda uid: self._open.others_count_on(uid, each))
+        each.ends(turn, self._victims, lambda uid: self._open.others_count_on(uid, each))
         self._open.mark(each.victims)
         turn.happened += self._state.release(self._state.reservations.of(PREEMPTION, each.key))
         turn.change(each.key)

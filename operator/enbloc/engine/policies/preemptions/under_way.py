@@ -64,6 +64,7 @@ class UnderWay:
         until: when it is over, if the nodes are reserved for a while, engine clock; while victims
             hold their capacity, only if the preemptor lacks a quorum.
         renewed: a plan came to nothing, and the nodes were reserved once more.
+        lacking: the preemptor lacks a quorum.
         latest: until when its victims are waited for, engine clock; infinity = not known yet.
     """
 
@@ -77,6 +78,7 @@ class UnderWay:
     stage: Stage = Stage.LEAVING
     until: float = math.inf
     renewed: bool = False
+    lacking: bool = False
     latest: float = math.inf
     _uids: frozenset[PodUID] = frozenset()
 
@@ -128,6 +130,11 @@ class UnderWay:
         """Whether a plan of the preemptor is or was open."""
         return self.stage in (Stage.PLANNED, Stage.UNBOUND)
 
+    @property
+    def failed(self) -> bool:
+        """Whether its preemptor had time to be placed where its victims left, and was not."""
+        return self.placed or (self.stage is Stage.FREE and bool(self.victims) and not self.lacking)
+
     def free(self, until: float) -> None:
         """Record that no victim is waited for: it may be placed until a time, engine clock."""
         self.stage, self.until = Stage.FREE, until
@@ -147,6 +154,7 @@ class UnderWay:
         """
         if self.stage is Stage.PLANNED:
             return
+        self.lacking = not quorum
         if not quorum:
             self.until = min(self.until, now + HANG_SECONDS)
         elif self.stage is Stage.LEAVING:
@@ -247,10 +255,11 @@ class UnderWay:
             self.latest = latest
         return self.latest < math.inf
 
-    def ends(self, evictions: Victims, counted_on: Callable[[PodUID], bool]) -> None:
+    def ends(self, turn: Turn, evictions: Victims, counted_on: Callable[[PodUID], bool]) -> None:
         """End it: keep victims that can still stay, unless another preemption needs them gone.
 
         It does not matter which one evicted them: this may be the last that needed them gone.
+        A group of which nobody was told goes on at once; answers will tell of others.
         """
         for group in self.victims:
             eviction = evictions.of(group)
@@ -259,8 +268,9 @@ class UnderWay:
                 and eviction.reason is Reason.PREEMPTION_BY_SCHEDULER
                 and not eviction.rest
                 and not any(map(counted_on, eviction.victims))
+                and evictions.cancel(group)
             ):
-                evictions.cancel(group)
+                turn.change(group)
 
 
 def rest_of_gang(group: GroupKey, pods: Sequence[Pod]) -> Eviction:
