@@ -12,7 +12,7 @@ from enbloc.model.pods import HostPort, Phase
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector, SpreadConstraint
 from enbloc.model.taints import Effect, Taint, Toleration
-from tests.rules.world import ONE_A_NODE, World
+from tests.rules.world import JOB, ONE_A_NODE, World
 from tests.world.builders import spec
 
 HOST: Final = "kubernetes.io/hostname"
@@ -89,6 +89,27 @@ def _loses_one(world: World) -> None:
     world.now += 1
     world.delete(next(name for name, node in world.where("old").items() if node == "n2"))
     world.settle()
+
+
+def _later(world: World) -> None:
+    world.now += 1
+
+
+def _fits_but_for_a_reservation(world: World) -> None:
+    """A gang that lacked nodes with room, and then only what is reserved for one before it."""
+    for name in ("n1", "n2", "n3"):
+        world.node(name, cpu=4, labels=((HOST, name),))
+        world.pod(f"load-{name}", node=name, spec=spec(cpu=1))
+    world.job("g", 2, min_resources=(("cpu", 8000),), timeout=6000)
+    world.settle()
+    world.now += 1
+    world.group("e", 1, min_resources=(("cpu", 6000),), timeout=6000)
+    on_n3 = spec(cpu=1, node_selector=((HOST, "n3"),))
+    world.pod("e-0", "e", owner=JOB, spec=on_n3, priority=10)
+    world.settle()
+    world.run_pods(["e-0"])
+    world.delete("load-n1")
+    world.delete("load-n2")
 
 
 CASES: Final = {
@@ -253,6 +274,22 @@ CASES: Final = {
     ),
     "whom a reservation was for is deleted": Case(
         _all(_nodes("n1 n2 n3"), _holder(), _gang()), lambda w: w.drop_group("holder")
+    ),
+    "whom a reservation was for has it no longer, and room is free meanwhile": Case(
+        _all(_fits_but_for_a_reservation), lambda w: w.settle(seconds=7000), exact=False
+    ),
+    "whom a reservation was for ends, and room is free meanwhile": Case(
+        _all(_fits_but_for_a_reservation), lambda w: w.finish("e-0"), exact=False
+    ),
+    "who held room lost it to a smaller one before it": Case(
+        _all(
+            lambda w: w.nodes("n1 n2", cpu=8),
+            lambda w: w.running_job("old", 2, pod=spec(cpu=8), timeout=6000),
+            _later,
+            lambda w: w.delete(next(k for k, node in w.where("old").items() if node == "n2")),
+            lambda w: w.job("g", 2, pod=spec(cpu=3)),
+        ),
+        lambda w: w.pod("first", spec=spec(cpu=1), priority=10),
     ),
     "room that was held is needed no more": Case(
         _all(_nodes("n1 n2 n3"), _loses_one, _gang()), lambda w: w.alter("old", minimum=1)

@@ -169,6 +169,8 @@ class Admission:
         if item.profile is None or not self._precheck.refuses(item.key):
             return False
         takers = self._takers[item.profile.name]  # regardless of who refused it last
+        if self._precheck.awaits_admission(item.key):
+            takers |= {GANG_PLUGIN}
         self._queue.listen(item, takers, self._plans.opened)
         return True
 

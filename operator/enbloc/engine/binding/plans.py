@@ -144,8 +144,8 @@ class Plans:
         for purpose in (HELD, PREEMPTION):  # the plan itself reserves this capacity from here on
             reserved = self._state.reservations.of(purpose, plan.group)
             turn.happened += self._state.release(reserved)
+        turn.happened += self._state.assume(plan, self._order)
         seen = Basis(self._state.foreign_version, 0)
-        self._state.assume(plan, self._order)
         open_plan = OpenPlan(plan, profile, facts, seen, attempt, self.opened)
         open_plan.seen = self._basis(open_plan, seen.foreign)
         self.opened += 1

@@ -140,6 +140,10 @@ class CapacityPrecheck:
             return True
         return self._packing_refuses(group, given)
 
+    def awaits_admission(self, group: GroupKey) -> bool:
+        """Whether it was refused what it wants free before it starts: reservations count too."""
+        return group in self._not_admitted
+
     def _admission_refuses(self, group: GroupKey, wanted: GroupAmount) -> bool:
         wanted = self._reserving.renewed(self._groups[group], wanted)
         return bool(self._reserving.capacity().admits(wanted, self._open_nodes()))

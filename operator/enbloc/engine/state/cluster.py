@@ -443,9 +443,10 @@ class ClusterState:
                 self.foreign_version += 1
         return self.release(self.reservations.over(now))
 
-    def _make_way(self, nodes: Iterable[str], order: Order) -> None:
+    def _make_way(self, nodes: Iterable[str], order: Order) -> list[Happening]:
         """End what is held, the latest in order first, where an earlier group took the capacity."""
         held = self.reservations.with_purpose(HELD)
+        left: list[Happening] = []
         for node in nodes if held else ():
             here = [each for each in held if each.node == node]
             in_order = order.first_to_last({c.holder for c in here if c.holder is not None})
@@ -453,8 +454,8 @@ class ClusterState:
                 for each in [each for each in here if each.holder == holder]:
                     if self._suffices(node):
                         break
-                    self.reservations.drop(each.id)
-                    self._leave(PodUID(each.id))
+                    left += self.release([each])
+        return left
 
     def _suffices(self, node: str) -> bool:
         """Whether a node, if it exists, has all that is counted on it."""
@@ -464,8 +465,8 @@ class ClusterState:
 
     # ── reservations of plans ────────────────────────────────────────────────────────────────
 
-    def assume(self, plan: Plan, order: Order) -> None:
-        """Count the members of a plan on their nodes: the only change that a decision makes."""
+    def assume(self, plan: Plan, order: Order) -> list[Happening]:
+        """Count the members of a plan on their nodes; return what is not held any more for that."""
         seats = [Seat(each.node, each.pod, each.decided) for each in plan.assignments]
         for seat in seats:
             pod = seat.pod
@@ -475,7 +476,7 @@ class ClusterState:
             )
             self._note(seat)
         self._count_all(seats)
-        self._make_way({assignment.node for assignment in plan.assignments}, order)
+        return self._make_way({assignment.node for assignment in plan.assignments}, order)
 
     def forget(self, uid: PodUID, number: int) -> list[Release]:
         """Release what one reserved member of a plan holds; empty if it holds nothing."""
