@@ -134,6 +134,20 @@ def test_a_partition_of_a_task_of_volcano_is_a_role_of_its_own(part: str, role: 
 
 def test_a_label_that_any_project_may_use_names_a_group_only_beside_another_key() -> None:
     assert membership({"applicationId": "app-1"}, {}) == Membership()
+    assert membership({"spark-app-selector": "spark-4f5c"}, {}) == Membership()
+
+
+@pytest.mark.parametrize("role", ["spark-driver", "spark-executor"])
+def test_pods_that_the_spark_operator_makes_for_yunikorn_name_their_group_by_sparks_label(
+    role: str,
+) -> None:
+    """Semantics §6.5: it writes the task group, and YuniKorn's webhook then adds no id."""
+    labels = {"spark-app-selector": "spark-4f5c"}
+    annotations = {"yunikorn.apache.org/task-group-name": role}
+    named = Membership("spark-4f5c", role, key="spark-app-selector")
+    assert membership(labels, annotations) == named
+    labels["applicationId"] = "app-1"
+    assert membership(labels, annotations) == Membership("app-1", role, key="applicationId")
 
 
 def test_kubernetes_own_field_names_a_group() -> None:

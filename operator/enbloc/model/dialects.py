@@ -70,7 +70,7 @@ DIALECTS: Final = (
     Dialect("KAI", ("pod-group-name",), ("kai.scheduler/subgroup-name",)),
     Dialect(
         "YuniKorn",
-        ("yunikorn.apache.org/app-id", "applicationId"),
+        ("yunikorn.apache.org/app-id", "applicationId", "spark-app-selector"),
         ("yunikorn.apache.org/task-group-name",),
         only_with="yunikorn.apache.org/task-group-name",
         alone=("yunikorn.apache.org/task-group-name",),
