@@ -143,6 +143,7 @@ def dialect_rows() -> Iterator[Sequence[str]]:
         roles = ", ".join(f"`{role}`" for role in dialect.roles)
         roles += f", with `{dialect.part}` a part of it" if dialect.part else ""
         beside = f", beside `{dialect.only_with}`" if dialect.only_with else ""
+        beside += ", where no other key or field names a group" if dialect.yields else ""
         for key in dialect.groups:
             yield f"`{key}`{beside}", dialect.project, roles
 

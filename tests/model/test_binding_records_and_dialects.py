@@ -112,6 +112,33 @@ def test_two_dialects_agree_or_are_told_apart(
     assert membership(labels, annotations) == expected
 
 
+@pytest.mark.parametrize(
+    "named",
+    [
+        Membership("pg-app-0-4f5c", key="pod-group-name"),
+        Membership("grove-app-0", "worker", key="pod-group-name"),
+        Membership("mine", key=OURS),
+        Membership("native", key=NATIVE_FIELD),
+    ],
+    ids=lambda each: f"{each.key}, role {each.role or 'none'}",
+)
+def test_groves_label_yields_to_every_other_name(named: Membership) -> None:
+    """Semantics §6.5: Grove and KAI write both keys into the same pods, with different names."""
+    labels = {"grove.io/podgang": "app-0", "grove.io/podclique": "app-0-worker"}
+    if named.role:
+        labels["kai.scheduler/subgroup-name"] = named.role
+    if named.key == NATIVE_FIELD:
+        assert membership(labels, {}, native=named.group) == named
+    else:
+        assert membership(labels, {named.key: named.group}) == named
+
+
+def test_groves_label_adds_the_role_where_another_key_names_the_same_group() -> None:
+    labels = {"grove.io/podgang": "app-0", "grove.io/podclique": "app-0-worker"}
+    key = "scheduling.k8s.io/group-name"
+    assert membership(labels, {key: "app-0"}) == Membership("app-0", "app-0-worker", key=key)
+
+
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda each: each.project)
 @pytest.mark.parametrize("kind", ["annotation", "label"])
 def test_every_key_of_every_dialect_names_a_group_and_a_role(kind: str, dialect: Dialect) -> None:

@@ -39,6 +39,15 @@ def test_a_pod_of_kai_that_names_a_group_by_any_key_is_a_member_of_that() -> Non
     assert read(KAI, labels={"enbloc.dev/pod-group": "train"}).group == GroupKey("n", "train")
 
 
+def test_a_pod_of_kai_that_grove_made_waits_for_the_name_of_kais_group() -> None:
+    """Semantics §6.5: it would be bound as a member of one group, and belong to another later."""
+    labels = {"grove.io/podgang": "app-0", "grove.io/podclique": "app-0-worker"}
+    assert read(KAI, labels=labels).group == GroupKey("n", UNNAMED)
+    named = read(KAI, labels=labels, annotations={"pod-group-name": "pg-app-0-4f5c"})
+    assert (named.group, named.problem) == (GroupKey("n", "pg-app-0-4f5c"), "")
+    assert read(SCHEDULER_NAME, labels=labels).group == GroupKey("n", "app-0")
+
+
 @pytest.mark.parametrize("scheduler", [SCHEDULER_NAME, DEFAULT_SCHEDULER, "volcano"])
 def test_pods_of_other_schedulers_are_lone_pods(scheduler: str) -> None:
     assert read(scheduler).group is None

@@ -32,6 +32,7 @@ class Dialect:
         part: the key of the number of a part within a role; "" = the dialect has none.
         only_with: a pod is a member only if it has this annotation or label too; "" = always.
         alone: keys that only imply a group, which the pod must name by another key.
+        yields: its name counts only where no other dialect names a group.
     """
 
     project: str
@@ -40,6 +41,7 @@ class Dialect:
     part: str = ""
     only_with: str = ""
     alone: tuple[str, ...] = ()
+    yields: bool = False
 
 
 #: In order of trust: when several name the same group, the first one's role counts. Keys are as
@@ -76,10 +78,13 @@ DIALECTS: Final = (
         alone=("yunikorn.apache.org/task-group-name",),
     ),
     Dialect("Gödel", ("godel.bytedance.com/pod-group-name",)),
-    Dialect("Grove", ("grove.io/podgang",), ("grove.io/podclique",)),
+    # On KAI its pods have KAI's key too, with another name, and controllers write both.
+    Dialect("Grove", ("grove.io/podgang",), ("grove.io/podclique",), yields=True),
 )
 #: By key that names a group, the place of its dialect in DIALECTS.
 _TOLD_IN: Final = {key: place for place, each in enumerate(DIALECTS) for key in each.groups}
+#: Keys whose name counts only where no other dialect names a group.
+YIELDING: Final = frozenset(key for each in DIALECTS if each.yields for key in each.groups)
 _ALONE: Final[Mapping[str, Dialect]] = {
     key: dialect for dialect in DIALECTS for key in dialect.alone
 }
@@ -167,6 +172,8 @@ def _named(
         if found is None or said is None:
             found = found or said
         elif found.group != said.group:
+            if DIALECTS[place].yields:
+                continue
             return found._replace(
                 problem=f'{found.key} names group "{_quoted(found.group)}" and {said.key} '
                 f'names "{_quoted(said.group)}"; remove one of them'

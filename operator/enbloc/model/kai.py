@@ -22,7 +22,7 @@ _PARTS: Final = ("gpu-fraction", "gpu-memory")
 
 
 def awaits_group(scheduler: str, annotations: Mapping[str, str]) -> bool:
-    """Whether a pod that names no group is about to be given one.
+    """Whether a pod that names no group, or only by a key that yields, is about to be given one.
 
     The pod grouper writes the annotation after the pod is created. If they were placed before that,
     the members of a gang would start one by one.

@@ -17,7 +17,7 @@ from enbloc.model.binding_record import (
     read_binding_record,
     short_record,
 )
-from enbloc.model.dialects import membership, readable
+from enbloc.model.dialects import YIELDING, membership, readable
 from enbloc.model.field_managers import schedulers_among
 from enbloc.model.groups import (
     MOST_RUNS_KEPT,
@@ -170,7 +170,8 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
     problems = Problems()
     problems += filter(None, (problem, member.problem, part_of_gpu))
     group = member.group
-    if not group and not problems and kai.awaits_group(scheduler, annotations):
+    unnamed = not group or member.key in YIELDING
+    if unnamed and not problems and kai.awaits_group(scheduler, annotations):
         group = kai.UNNAMED
     namespace = _shared(metadata.namespace or "")
     scheduled = _condition(status.conditions, "PodScheduled")
