@@ -453,3 +453,26 @@ def test_a_pod_of_a_gang_that_waits_for_its_podgroup_and_says_what_for(
     assert "PodGroup ns/g not found" in condition.message
     assert [event.uid for event in cluster.events("PodGroupNotFound")] == ["p"]
     assert cluster.sent == []
+
+
+def test_a_pod_of_a_gang_of_kubernetes_1_35_waits_and_says_what_to_name() -> None:
+    """Semantics §6.5."""
+    cluster = Cluster()
+    cluster.nodes("n1", cpu=4)
+    container = {"name": "c", "resources": {"requests": {"cpu": "1"}}}
+    body = {
+        "metadata": {"name": "p", "namespace": "ns", "uid": "p"},
+        "spec": {
+            "schedulerName": "enbloc",
+            "containers": [container],
+            "workloadRef": {"name": "train", "podGroup": "workers", "podGroupReplicaKey": "0"},
+        },
+    }
+    cluster.tell(PodSeen(codec.pod(msgspec.convert(body, PodObject))))
+    cluster.settle(seconds=10)
+    (condition,) = (e for e in cluster.effects if isinstance(e, SetPodCondition))
+    assert condition.reason == "InvalidSpec"
+    assert (
+        "spec.workloadRef is not read: name a PodGroup with annotation enbloc.dev/pod-group"
+    ) in condition.message
+    assert cluster.sent == []

@@ -74,6 +74,20 @@ def test_a_bare_pod_with_nothing_but_nulls_is_read() -> None:
     assert not made.bound
 
 
+@pytest.mark.parametrize("scheduler", ["enbloc", "kai-scheduler"])
+def test_a_pod_whose_workload_is_not_read_is_a_member_if_another_key_names_its_group(
+    scheduler: str,
+) -> None:
+    """Semantics §6.5."""
+    spec = {"schedulerName": scheduler, "workloadRef": {"name": "train", "podGroup": "workers"}}
+    made = read_pod({"annotations": {"pod-group-name": "g"}}, spec)
+    assert (made.group, made.problem) == (GroupKey("n", "g"), "")
+    made = read_pod(None, spec)
+    # KAI's pod grouper is about to name the group.
+    assert bool(made.problem) is (scheduler == "enbloc")
+    assert bool(made.group) is (scheduler != "enbloc")
+
+
 @pytest.mark.parametrize(
     ("phase", "read", "finished"),
     [

@@ -94,6 +94,7 @@ _TOPOLOGY_KEYS: Final = (
 )  # fmt: skip
 #: The field of Kubernetes' own gang scheduling.
 NATIVE_FIELD: Final = "spec.schedulingGroup"
+_WORKLOAD: Final = f"spec.workloadRef is not read: name a PodGroup with annotation {POD_GROUP_KEY}"
 
 
 class Membership(NamedTuple):
@@ -127,7 +128,11 @@ _MOST_DIGITS: Final = 6
 
 
 def membership(
-    labels: Mapping[str, str], annotations: Mapping[str, str], native: str = ""
+    labels: Mapping[str, str],
+    annotations: Mapping[str, str],
+    native: str = "",
+    *,
+    workload: bool = False,
 ) -> Membership:
     """The group that a pod names; an annotation wins over the label of the same key.
 
@@ -139,6 +144,7 @@ def membership(
         labels: of the pod.
         annotations: of the pod.
         native: the group named by Kubernetes' own field; "" = none.
+        workload: whether it names a group of a Workload by the field of Kubernetes 1.35.
     """
     if MIRROR_POD_KEY in annotations:
         return _NOTHING
@@ -156,6 +162,8 @@ def membership(
             return Membership(problem=text)
     if not certain and (lacking := _nameless(labels, annotations)):
         return Membership(problem=lacking)
+    if not certain and workload:
+        return Membership(problem=_WORKLOAD)
     if not odd:
         return _NOTHING
     return Membership(problem=odd) if certain else Membership(hint=odd)

@@ -164,8 +164,10 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
     labels, annotations = metadata.labels or _EMPTY, metadata.annotations or _EMPTY
     pod_spec, problem = pod_class(obj)
     native = (spec.scheduling_group.pod_group_name if spec.scheduling_group else "") or ""
-    member = readable(membership(labels, annotations, native=native))
     scheduler = _shared(spec.scheduler_name or "")
+    # KAI's pod grouper names the group of these pods too, in an annotation.
+    workload = spec.workload_ref is not None and scheduler != kai.SCHEDULER
+    member = readable(membership(labels, annotations, native, workload=workload))
     part_of_gpu = kai.part_of_gpu(scheduler, annotations)
     problems = Problems()
     problems += filter(None, (problem, member.problem, part_of_gpu))

@@ -293,6 +293,7 @@ class PodSpecObject(_Struct):
     termination_grace_period_seconds: Int64 | None = None
     active_deadline_seconds: Int64 | None = None
     scheduling_group: SchedulingGroupObject | None = None
+    workload_ref: Present | None = None
 
 
 class ContainerStatus(_Struct, omit_defaults=True):
