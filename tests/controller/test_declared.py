@@ -109,6 +109,31 @@ def test_sparks_driver_starts_alone_and_room_is_kept_for_its_executors() -> None
     )
 
 
+@pytest.mark.parametrize("mine", ["headgroup", "workers", "submitter"])
+def test_a_rayjobs_cluster_starts_without_its_submitter_and_room_is_kept_for_it(mine: str) -> None:
+    """KubeRay writes the same list into every pod, and makes the submitter for a ready cluster."""
+    cluster = task_group("headgroup", 1, cpu="1"), task_group("workers", 2, cpu="2")
+    found = declaration({}, yunikorn(*cluster, task_group("submitter", 1, cpu="500m"), mine=mine))
+    assert found == Derived(
+        {
+            "minMember": 3,
+            "roles": [
+                {"name": "headgroup", "minMember": 1},
+                {"name": "workers", "minMember": 2},
+                {"name": "submitter", "minMember": 0},
+            ],
+            "minResources": {"cpu": "5500m"},
+        }
+    )
+
+
+def test_a_submitter_without_a_ray_cluster_is_a_task_group_like_any_other() -> None:
+    said = yunikorn(task_group("worker", 2), task_group("submitter", 1))
+    found = declaration({}, said)
+    assert isinstance(found, Derived)
+    assert found.spec["minMember"] == 3
+
+
 @pytest.mark.parametrize(
     "said",
     [

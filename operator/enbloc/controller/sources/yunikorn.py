@@ -25,7 +25,7 @@ from enbloc.controller.sources.source import (
 )
 from enbloc.model.quantity import MAXIMUM, render
 from enbloc.model.text import clipped, quoted
-from enbloc.wire.auto_groups import SPARK_ROLE
+from enbloc.wire.auto_groups import HEAD, SPARK_ROLE
 from enbloc.wire.objects import Quantities
 from enbloc.wire.problems import Problems, quantities
 
@@ -34,6 +34,9 @@ TASK_GROUP: Final = "yunikorn.apache.org/task-group-name"
 POLICY: Final = "yunikorn.apache.org/schedulingPolicyParameters"
 KEYS: Final = (TASK_GROUPS, TASK_GROUP, POLICY, SPARK_ROLE)
 
+#: The task group of the pod that submits a RayJob, beside those of its cluster: kuberay,
+#: ray-operator/controllers/ray/batchscheduler/yunikorn/yunikorn_task_groups.go.
+_SUBMITTER: Final = "submitter"
 _MOST_RESOURCES: Final = 64
 #: The most parameters that are read; YuniKorn knows two.
 _MOST_PARAMETERS: Final = 16
@@ -56,8 +59,8 @@ _READ: Final = msgspec.json.Decoder(tuple[_TaskGroup, ...]).decode
 def declaration(said: Mapping[str, str]) -> Derived | RefusedGroup | None:
     """The PodGroup of an application; None = these keys of one of its pods declare none.
 
-    A task group is a role. Spark's driver creates its executors once it runs, so only the driver's
-    task group has a minimum, and capacity for all is reserved.
+    A task group is a role. Those whose pods are created only when others run have no minimum, and
+    capacity for all is reserved.
     """
     mine = said.get(TASK_GROUP)
     if TASK_GROUPS not in said or not mine:
@@ -70,10 +73,11 @@ def declaration(said: Mapping[str, str]) -> Derived | RefusedGroup | None:
         problem = f"{why(error)}; write a JSON list of objects with name, minMember, minResource"
     if problem:
         return RefusedGroup(clipped(f"annotation {TASK_GROUPS}: {problem}"))
-    driver = said.get(SPARK_ROLE) == "driver"
-    minimums = {
-        each.name: each.min_member if not driver or each.name == mine else 0 for each in groups
-    }
+    minimums = {each.name: each.min_member for each in groups}
+    if said.get(SPARK_ROLE) == "driver":  # it creates its executors once it runs
+        minimums = {name: minimum if name == mine else 0 for name, minimum in minimums.items()}
+    if HEAD in minimums and _SUBMITTER in minimums:  # created once the cluster is ready
+        minimums[_SUBMITTER] = 0
     spec: dict[str, Any] = {
         "minMember": max(1, sum(minimums.values())),
         "roles": [{"name": name, "minMember": minimum} for name, minimum in minimums.items()],
