@@ -3,7 +3,7 @@
 """The picture of the dashboard, and what its queries and the alerts say of given samples."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, Final
@@ -93,7 +93,9 @@ BY_CHANGES: Final = "EnblocLeaderFlapping"
 AT: Final = 60 * MINUTE
 
 
-def series(state: Mapping[str, tuple[float, float] | None]) -> list[dict[str, Any]]:
+def series(
+    state: Mapping[str, tuple[float, float] | None], job: str = "enbloc"
+) -> list[dict[str, Any]]:
     """Samples of an hour, one a minute."""
     found: list[dict[str, Any]] = []
     for text, at in state.items():
@@ -102,14 +104,19 @@ def series(state: Mapping[str, tuple[float, float] | None]) -> list[dict[str, An
         name, _, labels = text.partition("{")
         named = dict(re.findall(r'(\w+)="(.*?)"', labels))
         values = [(minute * MINUTE, at[0] + minute * at[1]) for minute in range(61)]
-        whole = {"__name__": name, "job": "enbloc", "instance": "i", **named}
+        whole = {"__name__": name, "job": job, "instance": "i", **named}
         found.append({"labels": whole, "values": values})
     return found
 
 
-def alerts() -> dict[str, str]:
-    """Each alert's expression, with what is recorded written out."""
-    rules = [r for g in yaml.safe_load(RULES.read_text())["groups"] for r in g["rules"]]
+def alerts(groups: Sequence[Mapping[str, Any]] | None = None) -> dict[str, str]:
+    """Each alert's expression, with what is recorded written out.
+
+    Args:
+        groups: of rules; without them, those of the file.
+    """
+    known: Sequence[Mapping[str, Any]] = groups or yaml.safe_load(RULES.read_text())["groups"]
+    rules = [rule for group in known for rule in group["rules"]]
     recorded = {rule["record"]: rule["expr"] for rule in rules if "record" in rule}
     found: dict[str, str] = {}
     for rule in rules:
@@ -123,13 +130,24 @@ def alerts() -> dict[str, str]:
 
 def firing(samples: list[dict[str, Any]]) -> set[str]:
     """The alerts that fire on these samples."""
-    known = alerts()
+    return {alert for alert, _ in firing_by_job(samples)}
+
+
+def firing_by_job(
+    samples: list[dict[str, Any]], groups: Sequence[Mapping[str, Any]] | None = None
+) -> set[tuple[str, str | None]]:
+    """The alerts that fire on these samples, each with its job."""
+    known = alerts(groups)
     queries = [
         {"expr": expression, "start": AT, "end": AT, "step": MINUTE}
         for expression in known.values()
     ]
     results = picture.evaluated(samples, queries)
-    return {name for name, result in zip(known, results, strict=True) if result}
+    return {
+        (name, found["labels"].get("job"))
+        for name, result in zip(known, results, strict=True)
+        for found in result
+    }
 
 
 @pytest.mark.controlplane
