@@ -139,7 +139,7 @@ TOPOLOGY: Final = (
     ),
     Fault(
         "topology-tries-where-nothing-is-left",
-        "trial if reserved is None else reserved.spared(trial, pods)",
+        "trial if reserved is None else reserved.spared(trial, facts.pending)",
         "trial",
     ),
     Fault(

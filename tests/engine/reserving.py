@@ -102,7 +102,7 @@ class MinResourcesLedger:
     def kept(
         self, reservation: Reservation, assignments: Sequence[Assignment], table: Nodes
     ) -> tuple[Sequence[Assignment], str]:
-        return self.capacity.kept(reservation.amount, assignments, table)
+        return self.capacity.kept(reservation.amount, assignments, table, in_turn=False)
 
     def standing(self, table: Nodes) -> dict[GroupKey, Counter[str]]:
         return self.capacity.standing(table)

@@ -233,6 +233,25 @@ def test_members_beyond_the_minimum_are_bound_with_the_ranks_of_their_slices(roo
     assert all(len(each) == 1 for each in by_slice(w, 4, RACK).values())
 
 
+@pytest.mark.parametrize("required", ["rack", ""], ids=["in its rack", "anywhere"])
+def test_a_member_for_which_too_little_is_unreserved_keeps_later_ones_from_its_rank(
+    required: str,
+) -> None:
+    """Semantics §11.9, §5.1 and §11.10."""
+    w = fabric("a1=z/b/r1:4 b1=z/b/r2:9 c1=z/b/r3:4")
+    reserved = (("cpu", 6000),)
+    w.group("app", 1, min_resources=reserved, topology=TopologyRequest("", required), timeout=60)
+    w.member("app-driver", "app", spec=spec(cpu=1, node_selector=((HOST, "b1"),)))
+    w.settle()
+    w.now += 1
+    w.group("g", 4, topology=TopologyRequest("", slices=(Slice(4, "rack"),)), timeout=60)
+    for index in range(12):
+        own = ((RACK, f"r{index // 4 + 1}"),)
+        w.member(f"g-{index}", "g", spec=spec(cpu=5 if index == 7 else 1, node_selector=own))
+    w.settle()
+    assert sorted(w.where("g-")) == [f"g-{index}" for index in range(7)]
+
+
 def test_a_slice_of_one_member_beyond_the_minimum_lies_on_no_node_outside_of_its_level() -> None:
     """Semantics §11.9 and §11.1."""
     w = fabric("a1=z/b/r1:2 n1=z/b:50")

@@ -220,6 +220,11 @@ class GroupFacts:
         return self.total.held > 0 and self.deficit
 
     @property
+    def in_slices(self) -> bool:
+        """Whether the ranks of members decide which others they lie with (semantics §11.9)."""
+        return self.locality is not None and any(n > 1 for n, _ in self.locality.levels.slices)
+
+    @property
     def idle_roles(self) -> tuple[Floor, ...]:
         """Roles added since the start that lack members, if no other member is pending."""
         short = tuple(floor for floor in self.coming if not floor.quorum)

@@ -94,7 +94,7 @@ def schedule_group(
         plan = _refused_as_a_whole(plan_id, facts, trial, allowed)
         if plan is None:
             reserved, due = _in_domains(facts, trial, allowed)
-            tries = Tries(reserved, trial, facts.pending)
+            tries = Tries(reserved, trial, facts)
             while True:
                 part = steps >> tries.number
                 outcome, tried = place_floor(facts, tries.where, part, due=due).with_others()
@@ -104,7 +104,7 @@ def schedule_group(
             if plan.verdict is PlanResult.UNSCHEDULABLE:
                 plan = _refuted(plan, facts, trial, never, steps)
             elif allowed is not None and allowed.capacity:
-                plan = _kept(plan, allowed, trial.nodes)
+                plan = _kept(plan, facts, allowed, trial.nodes)
             if plan.verdict is PlanResult.PLACED:
                 last = tried
     except PluginError as error:
@@ -176,14 +176,18 @@ class Placer(NamedTuple):
         if wants and allowed is not None and allowed.capacity.admits(allowed.wanted, trial.nodes):
             return Outcome(failed=True), trial
         reserved, due = _in_domains(facts, trial, allowed)
-        tries = Tries(reserved, trial, facts.pending)
+        tries = Tries(reserved, trial, facts)
         while True:
             part = steps >> tries.number
             outcome, tried = place_group(facts, tries.where, part, exactly=False, due=due)
             if allowed is None or not allowed.capacity or outcome.failed or not outcome.placed:
                 break
             stay = tries.kept(_assignments(outcome, tried))
-            if stay and allowed.capacity.kept(allowed.wanted, stay, trial.nodes)[0]:
+            if stay:
+                stay, _ = allowed.capacity.kept(
+                    allowed.wanted, stay, trial.nodes, in_turn=facts.in_slices
+                )
+            if stay:
                 break
             outcome.failed = True
             if tries.over:
@@ -300,9 +304,11 @@ def _no(plan_id: str, facts: GroupFacts, verdict: PlanResult, message: str) -> P
     return Plan(plan_id, facts.key, verdict, message=message, rejectors=frozenset({GANG_PLUGIN}))
 
 
-def _kept(plan: Plan, allowed: AllowedCapacity, before: Nodes) -> Plan:
+def _kept(plan: Plan, facts: GroupFacts, allowed: AllowedCapacity, before: Nodes) -> Plan:
     """Return what of a plan fits beside the capacity that others have reserved."""
-    stay, why = allowed.capacity.kept(allowed.wanted, plan.assignments, before)
+    stay, why = allowed.capacity.kept(
+        allowed.wanted, plan.assignments, before, in_turn=facts.in_slices
+    )
     if not stay:
         return _given_up(plan, why)
     return replace(plan, assignments=tuple(stay), message=plan.message or why)

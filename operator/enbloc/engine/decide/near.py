@@ -35,7 +35,7 @@ def place_near(
         The fork that holds all of them.
     """
     outcome, tried = floor.outcome, floor.trial
-    if any(size > 1 for size, _ in locality.levels.slices):
+    if floor.facts.in_slices:
         return _in_slices(locality, budget, trial, floor, others)
     if locality.levels.slices:  # of one member each, in any domain
         place = locality.levels.slices[0][1]

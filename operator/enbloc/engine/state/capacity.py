@@ -98,14 +98,16 @@ class ReservedAmounts:
         return ""
 
     def kept(
-        self, wanted: GroupAmount, assignments: Sequence[Assignment], nodes: Nodes
+        self, wanted: GroupAmount, assignments: Sequence[Assignment], nodes: Nodes, *, in_turn: bool
     ) -> tuple[Sequence[Assignment], str]:
         """Return what of a plan fits beside the capacity that others have reserved.
 
         Args:
             wanted: of the group that is planned.
-            assignments: the plan's; needed members stay all or none, others as far as they fit.
+            assignments: the plan's, the needed ones first; these stay all or none, others as far as
+                they fit.
             nodes: the cluster as the group sees it, without the plan.
+            in_turn: no surplus member stays after one that cannot.
 
         Returns:
             The assignments that stay, and why the others cannot; "" when all do.
@@ -129,6 +131,8 @@ class ReservedAmounts:
             lacking = next((r for r, amount in left.items() if 0 < asked.get(r, 0) > amount), "")
             if lacking:
                 refusal = refusal or self._refusal(wanted, lacking, asked[lacking], nodes)
+                if in_turn:
+                    break
                 continue
             stay.append(assignment)
             for resource in left:

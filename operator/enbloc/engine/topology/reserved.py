@@ -16,7 +16,7 @@ from enbloc.engine.state import GroupAmount, ReservedAmounts, free_amounts
 from enbloc.engine.topology.regions import inside
 from enbloc.engine.topology.tree import DomainLevel, Numbers, domains_of
 from enbloc.engine.trial import Trial
-from enbloc.framework.facts import Locality
+from enbloc.framework.facts import GroupFacts, Locality
 from enbloc.model.nodes import Mask, Nodes
 from enbloc.model.pods import Pod
 from enbloc.model.quantity import render
@@ -196,9 +196,13 @@ class ReservedDomains:
         return inside(trial, ~mask, f"node(s) were in {self.words(domains)}")
 
     def kept(
-        self, assignments: Sequence[Assignment]
+        self, assignments: Sequence[Assignment], *, in_turn: bool
     ) -> tuple[Sequence[Assignment], Sequence[DomainNumber]]:
         """Return what of a plan fits beside what is reserved.
+
+        Args:
+            assignments: the plan's, the needed ones first.
+            in_turn: no surplus member stays after one that cannot.
 
         Returns:
             The assignments that stay (surplus members as far as they fit); and if none stays, the
@@ -219,6 +223,8 @@ class ReservedDomains:
                 beyond = [at for at in places if _beyond(asked, left[at])]
                 if beyond:
                     overdrawn += beyond
+                    if in_turn:
+                        break
                     continue
                 for at in places:
                     _take(left[at], each.pod)
@@ -273,7 +279,7 @@ class Tries:
     Args:
         reserved: what they have reserved; None = nothing.
         trial: the cluster as the group sees it.
-        pods: the members to place.
+        facts: the group, whose members are to be placed.
 
     Attributes:
         where: the trial on which to place them next.
@@ -282,9 +288,10 @@ class Tries:
         overdrawn: the domains of which the last try would have taken too much.
     """
 
-    def __init__(self, reserved: ReservedDomains | None, trial: Trial, pods: Sequence[Pod]) -> None:
-        self._reserved = reserved
-        self._first = self.where = trial if reserved is None else reserved.spared(trial, pods)
+    def __init__(self, reserved: ReservedDomains | None, trial: Trial, facts: GroupFacts) -> None:
+        self._reserved, self._facts = reserved, facts
+        spared = trial if reserved is None else reserved.spared(trial, facts.pending)
+        self._first = self.where = spared
         self.number = 0
         self.over = False
         self.overdrawn: Sequence[DomainNumber] = ()
@@ -298,7 +305,7 @@ class Tries:
         self.number += 1
         stay = assignments
         if self._reserved is not None:
-            stay, self.overdrawn = self._reserved.kept(assignments)
+            stay, self.overdrawn = self._reserved.kept(assignments, in_turn=self._facts.in_slices)
         self.over = not self.overdrawn or self.number == _MOST_TRIES
         if self._reserved is not None and not self.over:
             if self.number == _MOST_TRIES - 1:
