@@ -292,6 +292,72 @@ def test_a_child_that_cannot_exist_is_not_missed_where_others_are_enough() -> No
     assert said([], replace(launcher, pods=0), worker, group=group).startswith("role launcher: 0")
 
 
+OF_A_JOB_SET = replace(EIGHT, derived=True, owner="JobSet/s", roles=(Role("w", 8),))
+W_0 = replace(TRAIN, name="set-w-0", role="w", indexed=True, above_kind="JobSet", above_name="set")
+HALF = replace(W_0, pods=4, completions=4)
+OTHER_HALF = replace(HALF, name="set-w-1", uid="k")
+
+
+@pytest.mark.parametrize(
+    ("members", "creators", "expected"),
+    [
+        pytest.param(
+            of(W_0, pending, 7, role="w"),
+            [replace(W_0, failed=1)],
+            "7 of 8 members exist, at most 7 can: Job set-w-0 of JobSet set: spec.completions is "
+            "8, of which 1 failed for good; create JobSet set again",
+            id="5.2 an index failed for good before the JobSet was suspended and resumed",
+        ),
+        pytest.param(
+            [],
+            [replace(W_0, failed=1, suspended=True)],
+            "0 of 8 members exist, at most 7 can: Job set-w-0 of JobSet set: spec.completions is "
+            "8, of which 1 failed for good; create JobSet set again",
+            id="5.2 and while it is suspended",
+        ),
+        pytest.param(
+            of(HALF, pending, 4, role="w"),
+            [HALF, replace(OTHER_HALF, succeeded=1, failed=2)],
+            "5 of 8 members exist, at most 6 can: Job set-w-1 of JobSet set: spec.completions is "
+            "4, of which 1 is done and 2 failed for good; create JobSet set again",
+            id="5.2 only the Job that can create too few is named",
+        ),
+        pytest.param(
+            of(HALF, pending, 3, role="w"),
+            [replace(HALF, failed=1)],
+            "",
+            id="5.2 the JobSet is about to create another Job",
+        ),
+        pytest.param(
+            of(W_0, failed, 8, role="w"),
+            [replace(W_0, ended=False, failed=1)],
+            "",
+            id="5.2 the JobSet may start a Job that failed again",
+        ),
+        pytest.param(
+            of(W_0, pending, 4, role="w"),
+            [replace(W_0, completions=16, failed=1)],
+            "",
+            id="5.2 enough indexes are left",
+        ),
+    ],
+)
+def test_jobs_of_a_job_set_whose_indexes_failed_for_good(
+    members: list[Member], creators: list[Creator], expected: str
+) -> None:
+    done = sum(creator.succeeded for creator in creators)
+    counted = Counter({"w": done} if done else {})
+
+    assert cannot_exist(OF_A_JOB_SET, members, counted, by_uid(*creators)) == expected
+
+
+def test_a_job_set_may_add_members_to_a_group_that_was_not_made_for_it() -> None:
+    """Semantics §5.2."""
+    lost = replace(W_0, failed=1)
+
+    assert said(of(lost, pending, 7), lost) == ""
+
+
 SMALL = replace(TRAIN, pods=4)
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from enbloc.model.groups import GroupKey
 from enbloc.model.text import whole_number
+from enbloc.wire.auto_groups import JOB_SET
 
 JOB: Final = "Job"
 STATEFUL_SET: Final = "StatefulSet"
@@ -87,6 +88,11 @@ class Creator:
         return self.above_kind in _UNDERSTOOD.get(self.kind, ())
 
     @property
+    def of_job_set(self) -> bool:
+        """Whether it is one of the Jobs of a JobSet."""
+        return self.kind == JOB and self.above_kind == JOB_SET
+
+    @property
     def idle(self) -> bool:
         """Whether it is an old ReplicaSet of a Deployment, or one not yet scaled up."""
         return self.kind == REPLICA_SET and not self.pods
@@ -153,11 +159,17 @@ class Creator:
         limits = f"spec.completions is {self.completions}{ended and f', of which {ended}'}"
         if self.pods < wanted:
             limits = f"spec.parallelism is {self.pods} and {limits}"
+        return f"{limits}; {self._for_more(wanted, total)}"
+
+    def _for_more(self, wanted: int, completions: int) -> str:
+        """How a Job gets `wanted` pods at a time, for which it needs so many completions."""
+        if self.of_job_set:  # which made its spec
+            return f"create {self.above_kind} {self.above_name} again"
         if self.indexed:  # completions may change if it stays equal to parallelism
-            return f"{limits}; set spec.parallelism and spec.completions to {total} in one update"
+            return f"set spec.parallelism and spec.completions to {completions} in one update"
         if self.pods < wanted:
             return (
-                f"{limits}; completions is immutable, so recreate it with parallelism {wanted} "
-                f"and completions {total}"
+                f"completions is immutable, so recreate it with parallelism {wanted} "
+                f"and completions {completions}"
             )
-        return f"{limits}; completions is immutable, so recreate it with {total}"
+        return f"completions is immutable, so recreate it with {completions}"

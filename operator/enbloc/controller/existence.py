@@ -9,6 +9,7 @@ from enbloc.controller.creators import Creator
 from enbloc.controller.members import Member
 from enbloc.controller.sources.source import LARGEST
 from enbloc.model.groups import Group, OnIncomplete
+from enbloc.wire.auto_groups import JOB_SET
 
 Creators = Mapping[str, Creator]
 """What makes the members of one group, by UID."""
@@ -28,12 +29,14 @@ def cannot_exist(
     """Why the missing members can never exist, with the fix; "" = they can.
 
     Told only if all creators of members are known: a pod without a controller, or a controller of
-    another kind, may add others at any time. Source: semantics §5.2.
+    another kind, may add others at any time. The Jobs of a JobSet are known once its PodGroup's
+    minimum, which counts all of their pods, leaves none to be created. Source: semantics §5.2.
     """
     live = [member for member in members if member.live]
     controllers = {member.controller for member in members}
     present = [c for c in creators.values() if c.ended is None or c.uid in controllers]
-    known = all(c.understood for c in present) and all(m.controller in creators for m in live)
+    known = all(c.understood or _of_job_set(group, c) for c in present)
+    known = known and all(m.controller in creators for m in live)
     makers = [c for c in present if not c.idle or c.uid in controllers]
     if not known or not makers:
         return ""
@@ -45,16 +48,29 @@ def cannot_exist(
         part = [c for c in makers if role in ("", c.role)]
         done = max(of_role(succeeded, role), sum(c.succeeded for c in part))
         most = done + sum(room[c.uid] for c in part)
+        alone = all(c.understood for c in part)
+        if not alone and sum(c.span for c in part) < minimum:  # a Job is yet to be created
+            continue
         if part and of_role(exist, role) < minimum and most < minimum:
-            why = _why(part, room, minimum - most)
+            limits = [c for c in part if c.understood or room[c.uid] + c.succeeded < c.span]
+            why = _why(limits, room, minimum - most)
             count = f"{of_role(exist, role)} of {minimum} members exist"
             where = f"role {role}: " if role else ""
             field = f"the minMember of role {role}" if role else "spec.minMember"
-            lower = f", or lower {field} to {most}" if most else ""
+            lower = f", or lower {field} to {most}" if most and alone else ""
             never[role] = f"{where}{count}, at most {most} can: {why}{lower}"
     tree = group.tree
     enough = "" not in never and tree is not None and tree.holds(lambda role: role not in never)
     return "" if enough else next(iter(never.values()), "")
+
+
+def _of_job_set(group: Group, creator: Creator) -> bool:
+    """Whether it is a Job that the PodGroup made for a JobSet counts, and goes on or is complete.
+
+    One that failed may be started again by the JobSet.
+    """
+    made = group.derived and group.owner.startswith(f"{JOB_SET}/")
+    return made and creator.of_job_set and creator.ended is not False
 
 
 def _why(creators: Iterable[Creator], room: Mapping[str, int], lacking: int) -> str:
