@@ -21,7 +21,16 @@ from tests.engine.claiming import (
     seen,
 )
 from tests.world.builders import spec
+from tests.world.cluster import Cluster
 from tests.world.storage import RWO, RWOP, RWX, bound, held_by, pv, pvc, segment
+
+
+def cluster_with_storage(gib: int) -> Cluster:
+    """Two nodes that share so much storage of class fast, which is provisioned."""
+    fast = StorageClass("fast", "csi.example.com", waits=True)
+    driver = CSIDriver("csi.example.com", storage_capacity=True)
+    zone = Selector((Requirement("zone", Operator.IN, ("z",)),))
+    return cluster_of(fast, driver, segment("s", gib, "", topology=zone))
 
 
 def test_each_member_gets_a_volume_of_its_own_on_its_node_before_any_is_bound() -> None:
@@ -52,10 +61,7 @@ def test_two_gangs_that_want_the_same_volumes_never_hold_half_each() -> None:
 
 
 def test_a_gang_that_needs_more_storage_than_a_zone_has_is_told_how_much_is_left() -> None:
-    fast = StorageClass("fast", "csi.example.com", waits=True)
-    driver = CSIDriver("csi.example.com", storage_capacity=True)
-    zone = Selector((Requirement("zone", Operator.IN, ("z",)),))
-    cluster = cluster_of(fast, driver, segment("s", 250, "", topology=zone))
+    cluster = cluster_with_storage(250)
     gang_with_disks(cluster, "g", 100, 100, 100, 100, storage_class="fast")
     cluster.settle()
     state, reason, message = cluster.condition("g")
@@ -65,10 +71,7 @@ def test_a_gang_that_needs_more_storage_than_a_zone_has_is_told_how_much_is_left
 
 
 def test_claims_that_together_ask_for_more_than_any_number_tells_are_refused_like_others() -> None:
-    fast = StorageClass("fast", "csi.example.com", waits=True)
-    driver = CSIDriver("csi.example.com", storage_capacity=True)
-    zone = Selector((Requirement("zone", Operator.IN, ("z",)),))
-    cluster = cluster_of(fast, driver, segment("s", 250, "", topology=zone))
+    cluster = cluster_with_storage(250)
     cluster.group("g", 2)
     disks = (PodVolume("a", "claim"), PodVolume("b", "claim"))
     for pod in ("g-0", "g-1"):
@@ -83,10 +86,7 @@ def test_claims_that_together_ask_for_more_than_any_number_tells_are_refused_lik
 
 def test_storage_that_a_driver_sets_nothing_aside_of_is_used_again_once_claims_are_bound() -> None:
     """Thin provisioning: what the segment says never changes."""
-    fast = StorageClass("fast", "csi.example.com", waits=True)
-    driver = CSIDriver("csi.example.com", storage_capacity=True)
-    zone = Selector((Requirement("zone", Operator.IN, ("z",)),))
-    cluster = cluster_of(fast, driver, segment("s", 2, "", topology=zone))
+    cluster = cluster_with_storage(2)
     gang_with_disks(cluster, "g", 1, 1, storage_class="fast")
     gang_with_disks(cluster, "h", 2, 0, storage_class="fast")
     cluster.settle()
@@ -99,6 +99,35 @@ def test_storage_that_a_driver_sets_nothing_aside_of_is_used_again_once_claims_a
     cluster.settle(seconds=12)
 
     assert {name[0] for name in preparing(cluster)} == {"g", "h"}
+
+
+def test_storage_that_claims_with_a_selected_node_use_is_promised_to_no_second_gang() -> None:
+    """Semantics §2.9: a new leader finds what an earlier one began to provision."""
+    cluster = cluster_with_storage(2)
+    gang_with_disks(cluster, "g", 1, 1, storage_class="fast", selected_node="n1")
+    gang_with_disks(cluster, "h", 1, 1, storage_class="fast", selected_node="n1")
+    cluster.settle()
+    assert set(preparing(cluster)) == {"g-0", "g-1"}
+    assert cluster.condition("h")[1] == "Unschedulable"
+
+
+def test_storage_of_a_gang_that_is_planned_again_is_promised_to_no_second_one() -> None:
+    """Semantics §2.9: PreBind has selected nodes for the claims of the plan that was dropped."""
+    cluster = cluster_with_storage(2)
+    gang_with_disks(cluster, "g", 1, 1, storage_class="fast")
+    cluster.settle()
+    first = preparing(cluster)
+    for name, effect in first.items():
+        seen(cluster, [pvc(name, 1, "fast", selected_node=effect.target.node)])
+    target = first["g-1"].target
+    cluster.tell(PreBindFailed(target.plan, target.uid, "not this time"))
+    cluster.settle(seconds=30)
+    assert preparing(cluster)["g-1"].target.plan != target.plan
+
+    gang_with_disks(cluster, "h", 1, 1, storage_class="fast")
+    cluster.settle(seconds=30)
+
+    assert set(preparing(cluster)) == {"g-0", "g-1"}
 
 
 def test_a_claim_for_one_pod_that_two_members_name_makes_the_gang_infeasible() -> None:

@@ -159,6 +159,19 @@ def test_the_storage_that_the_selected_node_reaches_says_where_the_others_may_be
     assert zones(w.planned()) == "bbb"
 
 
+def test_a_volume_for_a_selected_node_uses_storage_that_all_members_reach() -> None:
+    """Semantics §2.9."""
+    w = Zones({"a": 2, "b": 1})
+    every = Selector((Requirement(ZONE, Operator.IN, ("a", "b")),))
+    w.facts(FAST, MEASURED, segment("in-a", 1, "a"), segment("wide", 2, "", topology=every))
+    w.facts(pv("there", 1, "a0", "a1", "b0", storage_class="fast", access_modes=BOTH))
+    w.shared("g", 3, storage_class="fast", selected_node="a0")
+    planned = w.planned()
+    assert (zones(planned), w.chosen) == ("aab", {""})
+    assert {selected for _, selected in planned.values()} == {"a0"}
+    assert w.segments == {"kube-system/wide"}
+
+
 def test_a_selected_node_that_is_gone_is_taken_back() -> None:
     """Semantics §2.9, §3.8."""
     w = Zones({"a": 3})

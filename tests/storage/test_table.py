@@ -326,6 +326,39 @@ def test_a_kept_decision_is_charged_to_the_segment_that_it_was_planned_from() ->
     assert ledger(table).decision(pod.uid) == decision
 
 
+def test_a_new_volume_is_charged_where_an_earlier_attempt_selected_its_node() -> None:
+    """Semantics §2.9: it was promised, and is not provisioned yet."""
+    claim = pvc("data", 4, "fast", selected_node="a")
+    table = table_of(hosts("a", zone="z"), FAST, DRIVER, segment("s", 9, "z"), claim)
+
+    seat(table, using("pod", "data"), "a")
+
+    assert charged(ledger(table)) == [4]
+
+
+def test_of_one_pod_no_claim_hides_storage_from_another_whose_node_is_selected() -> None:
+    """As the filter has it, and kube-scheduler: each claim is looked at by itself."""
+    table = table_of(
+        hosts("a", zone="z"), FAST, DRIVER, segment("s", 4, "z"), pvc("new", 3, "fast"),
+        pvc("old", 2, "fast", selected_node="a"), pvc("older", 1, "fast", selected_node="a"),
+    )  # fmt: skip
+    pod = using("pod", "old", "older", "new")
+
+    seat(table, pod, "a")
+
+    assert ledger(table).stands(pod.uid)
+    assert charged(ledger(table)) == [6]
+
+
+def test_a_claim_whose_selected_node_is_gone_is_charged_to_no_segment() -> None:
+    claim = pvc("data", 4, "fast", selected_node="gone")
+    table = table_of(hosts("a", zone="z"), FAST, DRIVER, segment("s", 9, "z"), claim)
+
+    seat(table, using("pod", "data"), "a")
+
+    assert charged(ledger(table)) == [0]
+
+
 # ── who is alike ─────────────────────────────────────────────────────────────────────────────
 
 

@@ -36,7 +36,6 @@ from enbloc.storage.holdings import Common, HeldVolume, Holdings
 from enbloc.storage.known import KnownObjects
 from enbloc.storage.matching import exchanged, smallest_fit
 from enbloc.storage.roaming import Roaming, common_of
-from enbloc.storage.segments import Charged
 from enbloc.storage.topologies import of_topologies
 from enbloc.storage.wanted import (
     ClaimStanding,
@@ -326,17 +325,27 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         if pod.node:
             return
         by_class: dict[str, list[PersistentVolumeClaim]] = {}
+        selected: list[tuple[PersistentVolumeClaim, str, str]] = []
         for claim in delayed_of(wanted_by(pod, self.known)):
             if claim.key in self._holdings.claims:
                 self._share(pod, claim, node, nodes)
             elif claim.selected_node is not None:
-                self._hold(pod, claim, claim.selected_node)
+                at = nodes.row(claim.selected_node)
+                segment = "" if at is None else self._segment(claim, at, nodes) or ""
+                selected.append((claim, claim.selected_node, segment))
             else:
                 by_class.setdefault(claim.storage_class, []).append(claim)
         row = nodes.row(node)
         if row is not None:
             for storage_class, claims in by_class.items():
                 self._decide(pod, storage_class, claims, (node, row, nodes))
+        # Held last: as upstream, no claim of a pod takes storage from another one of it.
+        for claim, chosen, segment in selected:
+            common: Common | None = None
+            at = nodes.row(chosen)
+            if at is not None and self.roams(pod, claim):  # it is provisioned, never matched
+                common = common_of(self.known, claim, at, nodes)._replace(volumes=0)
+            self._hold(pod, claim, chosen, segment=segment, common=common)
 
     def _decide(
         self,
@@ -356,13 +365,14 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         if None in found and not self._makes(storage_class, row, nodes):
             found = self._exchange(storage_class, choices, reached, free) or found
         # As upstream, the claims of one pod are not summed: the filter checked each by itself.
-        segments = self.known.segments(storage_class)
-        charged = None if segments is None else self._holdings.charged(storage_class, segments)
-        for claim, choice, place in zip(claims, choices, found, strict=True):
+        made = [
+            self._segment(claim, row, nodes) if place is None else None
+            for claim, place in zip(claims, found, strict=True)
+        ]
+        for claim, choice, place, segment in zip(claims, choices, found, made, strict=True):
             roams = self.roams(pod, claim)
             common = common_of(self.known, claim, row, nodes) if roams else None
             if place is None:
-                segment = self._segment(claim, row, nodes, charged)
                 if segment is not None:
                     self._hold(pod, claim, node, segment=segment, common=common)
                 continue
@@ -420,15 +430,14 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
             return False
         return bool(self.known.mask(of_topologies(known.topologies), nodes)[row])
 
-    def _segment(
-        self, claim: PersistentVolumeClaim, row: int, nodes: Nodes, charged: Charged | None
-    ) -> str | None:
+    def _segment(self, claim: PersistentVolumeClaim, row: int, nodes: Nodes) -> str | None:
         """The segment for a new volume; "" = none that is counted, None = none has enough left."""
         if not self._makes(claim.storage_class, row, nodes):
             return None
         segments = self.known.segments(claim.storage_class)
-        if segments is None or charged is None or claim.request is None:
+        if segments is None or claim.request is None:
             return ""
+        charged = self._holdings.charged(claim.storage_class, segments)
         place = segments.chosen(claim.size, charged, segments.reach(nodes)[:, row])
         return None if place is None else segments.facts[place].key
 
