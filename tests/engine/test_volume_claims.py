@@ -4,12 +4,14 @@
 
 from dataclasses import replace
 
+import pytest
+
 from enbloc.engine.effects import CancelPlan
-from enbloc.engine.events import PreBindFailed
+from enbloc.engine.events import PodGone, PreBindFailed
 from enbloc.model.pods import PodVolume
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
-from enbloc.storage.facts import CSIDriver, StorageClass
+from enbloc.storage.facts import CSIDriver, CSINode, StorageClass
 from tests.engine.claiming import (
     DISK,
     LOCAL,
@@ -185,6 +187,24 @@ def test_a_volume_that_somebody_else_takes_first_has_the_gang_planned_again() ->
     prepare(cluster)
     assert set(chosen(cluster).values()) == {"spare", "b"}
     assert len(cluster.where()) == 2
+
+
+@pytest.mark.parametrize("gone", [False, True], ids=["PreBind fails", "its pod is deleted"])
+def test_what_a_dropped_plan_would_have_attached_wakes_the_gang_that_waits_to(gone: bool) -> None:
+    fast = StorageClass("fast", "csi.example.com", waits=True)
+    node = CSINode("n1", limits=(("csi.example.com", 1),), drivers=("csi.example.com",))
+    cluster = cluster_of(fast, CSIDriver("csi.example.com"), node, nodes="n1")
+    gang_with_disks(cluster, "g", 1, storage_class="fast")
+    gang_with_disks(cluster, "h", 1, storage_class="fast")
+    cluster.settle()
+    target = preparing(cluster)["g-0"].target
+    assert set(preparing(cluster)) == {"g-0"}
+    if not gone:
+        cluster.tell(PreBindFailed(target.plan, target.uid, "not this time"))
+        cluster.step()
+    cluster.tell(PodGone(target.pod, target.uid))
+    cluster.settle(seconds=30)
+    assert set(preparing(cluster)) == {"g-0", "h-0"}
 
 
 def test_a_claim_that_appears_wakes_the_gang_that_waits_for_it() -> None:

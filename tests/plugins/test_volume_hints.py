@@ -128,7 +128,7 @@ def test_an_object_wakes_those_whom_it_could_help(
         pytest.param(VolumeRestrictions(), using("x", "data"), True, id="the same claim"),
         pytest.param(VolumeRestrictions(), using("x", "logs"), False, id="another claim"),
         pytest.param(NodeVolumeLimits(), using("x", "logs", node="n"), True, id="a volume less"),
-        pytest.param(NodeVolumeLimits(), using("x", "logs"), False, id="it was nowhere"),
+        pytest.param(NodeVolumeLimits(), using("x", "logs"), True, id="a reserved volume less"),
         pytest.param(NodeVolumeLimits(), using("x", node="n"), False, id="it had none"),
         pytest.param(
             NodeVolumeLimits(), with_disk("x", EBS, "n"), True, id="a disk that a driver serves"

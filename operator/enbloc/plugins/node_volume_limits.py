@@ -85,8 +85,7 @@ class NodeVolumeLimits:
         elif event.resource is Resource.PERSISTENT_VOLUME_CLAIM:
             helps = names_claim(event, facts)
         elif event.resource is Resource.POD and event.pod is not None:
-            gone = event.pod
-            helps = bool(gone.node or gone.nominated) and _attaches(gone)
+            helps = _attaches(event.pod)
         return Hint.QUEUE if helps else Hint.SKIP
 
 
