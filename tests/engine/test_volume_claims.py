@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from enbloc.engine.effects import CancelPlan
-from enbloc.engine.events import PodGone, PreBindFailed
+from enbloc.engine.events import FactGone, PodGone, PreBindFailed
 from enbloc.model.pods import PodVolume
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
@@ -187,6 +187,24 @@ def test_a_volume_that_somebody_else_takes_first_has_the_gang_planned_again() ->
     prepare(cluster)
     assert set(chosen(cluster).values()) == {"spare", "b"}
     assert len(cluster.where()) == 2
+
+
+@pytest.mark.parametrize("provisioned", [False, True])
+def test_what_a_claim_was_to_get_wakes_who_waits_for_it_once_the_claim_is_gone(
+    provisioned: bool,
+) -> None:
+    cluster = cluster_with_storage(2) if provisioned else cluster_of(LOCAL, pv("a", 2))
+    storage_class = "fast" if provisioned else "local"
+    gang_with_disks(cluster, "g", 2, storage_class=storage_class)
+    gang_with_disks(cluster, "h", 2, storage_class=storage_class)
+    cluster.settle()
+    target = preparing(cluster)["g-0"].target
+    assert set(preparing(cluster)) == {"g-0"}
+    cluster.tell(FactGone("PersistentVolumeClaim", "ns/g-0"))
+    cluster.step()
+    cluster.tell(PreBindFailed(target.plan, target.uid, "its claim is gone"))
+    cluster.settle(seconds=30)
+    assert set(preparing(cluster)) == {"g-0", "h-0"}
 
 
 @pytest.mark.parametrize("gone", [False, True], ids=["PreBind fails", "its pod is deleted"])

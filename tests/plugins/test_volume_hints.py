@@ -20,7 +20,7 @@ from enbloc.storage.facts import (
     VolumeFact,
 )
 from tests.world.builders import node, waiting
-from tests.world.storage import FAST, ZONE, inline, pv, pvc, segment, using
+from tests.world.storage import FAST, ZONE, bound, inline, pv, pvc, segment, using
 
 Plugin = VolumeBinding | VolumeRestrictions | VolumeZone | NodeVolumeLimits
 DRIVER = CSIDriver("csi.example.com", storage_capacity=True)
@@ -52,6 +52,18 @@ PVC = pvc("data")
             VolumeBinding(), happened(replace(PVC, namespace="x")), False, id="binding: elsewhere"
         ),
         pytest.param(VolumeBinding(), happened(pvc("pod-tmp")), True, id="binding: ephemeral"),
+        pytest.param(
+            VolumeBinding(), happened(pvc("x"), gone=True), True, id="binding: a claim less"
+        ),
+        pytest.param(
+            VolumeBinding(), happened(bound("x", "v"), gone=True), False, id="binding: a bound one"
+        ),
+        pytest.param(
+            VolumeBinding(), happened(pvc("x", uid="new"), pvc("x")), True, id="binding: made anew"
+        ),
+        pytest.param(
+            VolumeBinding(), happened(pvc("x", 2), pvc("x")), False, id="binding: another, changed"
+        ),
         pytest.param(VolumeBinding(), happened(pv("v"), pv("v", 2)), True, id="binding: a volume"),
         pytest.param(VolumeBinding(), happened(FAST), True, id="binding: a new class"),
         pytest.param(VolumeBinding(), happened(FAST, FAST), False, id="binding: the same class"),

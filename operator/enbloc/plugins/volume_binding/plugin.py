@@ -64,7 +64,7 @@ class VolumeBinding:
     reads_claims: ClassVar[bool] = True
     events: ClassVar[tuple[ClusterEvent, ...]] = (
         ClusterEvent(Resource.STORAGE_CLASS, Action.ADD | Action.UPDATE),
-        ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD | Action.UPDATE),
+        ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD | Action.UPDATE | Action.DELETE),
         ClusterEvent(Resource.PERSISTENT_VOLUME, Action.ADD | Action.UPDATE),
         ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_LABEL),
         ClusterEvent(Resource.CSI_NODE, Action.ADD | Action.UPDATE),
@@ -180,9 +180,8 @@ class VolumeBinding:
         new, old = event.fact, event.old_fact
         helps = True
         if isinstance(new, PersistentVolumeClaim):
-            made = new.bound and isinstance(old, PersistentVolumeClaim) and not old.bound
-            waits = made and new.selected_node is not None and any(p.claims for p in facts.pending)
-            helps = waits or names_claim(event, facts)  # what it took of a segment counts no more
+            waits = any(pod.claims for pod in facts.pending)
+            helps = (waits and _frees(event)) or names_claim(event, facts)
         elif isinstance(new, StorageClass) and isinstance(old, StorageClass):
             helps = new.topologies != old.topologies
         elif isinstance(new, CSINode) and isinstance(old, CSINode):
@@ -192,6 +191,22 @@ class VolumeBinding:
         elif isinstance(new, CSIStorageCapacity) and isinstance(old, CSIStorageCapacity):
             helps = new.limit is not None and (old.limit is None or new.limit > old.limit)
         return Hint.QUEUE if helps else Hint.SKIP
+
+
+def _frees(event: Happening) -> bool:
+    """Whether an event of a claim may free what the claim was promised.
+
+    One that is gone, or was made anew, gets nothing any more; of a segment, one whose volume was
+    provisioned is charged nothing any more.
+    """
+    new, old = event.fact, event.old_fact
+    if not isinstance(new, PersistentVolumeClaim):
+        return False
+    if event.action is Action.DELETE:
+        return not new.bound
+    if not isinstance(old, PersistentVolumeClaim) or old.bound:
+        return False
+    return new.uid != old.uid or (new.bound and new.selected_node is not None)
 
 
 def _unusable(pod: Pod, wanted: WantedVolume) -> str:
