@@ -3,6 +3,7 @@
 """Gangs whose members have volumes, through the whole engine."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from enbloc.engine.events import FactGone, PodGone, PreBindFailed
 from enbloc.model.pods import PodVolume
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.selectors import Selector
-from enbloc.storage.facts import CSIDriver, CSINode, StorageClass
+from enbloc.storage.facts import CSIDriver, CSINode, CSIStorageCapacity, StorageClass
 from tests.engine.claiming import (
     DISK,
     LOCAL,
@@ -24,15 +25,20 @@ from tests.engine.claiming import (
 )
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
-from tests.world.storage import RWO, RWOP, RWX, bound, held_by, pv, pvc, segment
+from tests.world.storage import GIB, RWO, RWOP, RWX, bound, held_by, pv, pvc, segment
 
 
-def cluster_with_storage(gib: int) -> Cluster:
+def storage(gib: int, **of: Any) -> CSIStorageCapacity:
+    """What is left of class fast, for all nodes."""
+    zone = Selector((Requirement("zone", Operator.IN, ("z",)),))
+    return segment("s", gib, "", topology=zone, **of)
+
+
+def cluster_with_storage(gib: int, **of: Any) -> Cluster:
     """Two nodes that share so much storage of class fast, which is provisioned."""
     fast = StorageClass("fast", "csi.example.com", waits=True)
     driver = CSIDriver("csi.example.com", storage_capacity=True)
-    zone = Selector((Requirement("zone", Operator.IN, ("z",)),))
-    return cluster_of(fast, driver, segment("s", gib, "", topology=zone))
+    return cluster_of(fast, driver, storage(gib, **of))
 
 
 def test_each_member_gets_a_volume_of_its_own_on_its_node_before_any_is_bound() -> None:
@@ -130,6 +136,17 @@ def test_storage_of_a_gang_that_is_planned_again_is_promised_to_no_second_one() 
     cluster.settle(seconds=30)
 
     assert set(preparing(cluster)) == {"g-0", "g-1"}
+
+
+def test_storage_that_grows_wakes_who_waits_for_it_even_if_no_larger_volume_is_possible() -> None:
+    cluster = cluster_with_storage(3, largest=2 * GIB)
+    gang_with_disks(cluster, "g", 2, storage_class="fast")
+    gang_with_disks(cluster, "h", 2, storage_class="fast")
+    cluster.settle()
+    assert set(preparing(cluster)) == {"g-0"}
+    seen(cluster, [storage(4, largest=2 * GIB)])
+    cluster.settle(seconds=30)
+    assert set(preparing(cluster)) == {"g-0", "h-0"}
 
 
 def test_a_claim_for_one_pod_that_two_members_name_makes_the_gang_infeasible() -> None:

@@ -82,6 +82,25 @@ PVC = pvc("data")
             VolumeBinding(), happened(segment("s", None, "z"), CAPACITY), False,
             id="binding: unknown",
         ),
+        pytest.param(
+            VolumeBinding(),
+            happened(segment("s", 6, "z", largest=2), replace(CAPACITY, largest=2)), True,
+            id="binding: more, in volumes of the same size",
+        ),
+        pytest.param(
+            VolumeBinding(), happened(replace(CAPACITY, largest=2), replace(CAPACITY, largest=3)),
+            False, id="binding: smaller volumes",
+        ),
+        pytest.param(
+            VolumeBinding(),
+            happened(segment("s", None, "z", largest=2), replace(CAPACITY, largest=2)), True,
+            id="binding: no total any more",
+        ),
+        pytest.param(
+            VolumeBinding(),
+            happened(replace(CAPACITY, largest=2), segment("s", None, "z", largest=2)), False,
+            id="binding: a total now",
+        ),
         pytest.param(VolumeBinding(), happened(CSINode("n")), True, id="binding: a CSINode"),
         pytest.param(
             VolumeBinding(), happened(CSINode("n"), CSINode("n", (("d", 1),))), False,

@@ -189,7 +189,7 @@ class VolumeBinding:
         elif isinstance(new, CSIDriver) and isinstance(old, CSIDriver):
             helps = old.storage_capacity and not new.storage_capacity
         elif isinstance(new, CSIStorageCapacity) and isinstance(old, CSIStorageCapacity):
-            helps = new.limit is not None and (old.limit is None or new.limit > old.limit)
+            helps = _grew(old, new)
         return Hint.QUEUE if helps else Hint.SKIP
 
 
@@ -207,6 +207,15 @@ def _frees(event: Happening) -> bool:
     if not isinstance(old, PersistentVolumeClaim) or old.bound:
         return False
     return new.uid != old.uid or (new.bound and new.selected_node is not None)
+
+
+def _grew(old: CSIStorageCapacity, new: CSIStorageCapacity) -> bool:
+    """Whether a segment may take a larger volume, or more of them."""
+    if new.limit is None:
+        return False
+    if old.limit is None or new.limit > old.limit:
+        return True
+    return old.capacity is not None and (new.capacity is None or new.capacity > old.capacity)
 
 
 def _unusable(pod: Pod, wanted: WantedVolume) -> str:
