@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from enbloc.framework.hints import Action, Happening, Hint, Resource
-from enbloc.model.pods import Pod, PodSpec, PodVolume
+from enbloc.model.pods import Pod, PodKey, PodSpec, PodVolume
 from enbloc.plugins.node_volume_limits import NodeVolumeLimits
 from enbloc.plugins.volume_binding.plugin import VolumeBinding
 from enbloc.plugins.volume_restrictions import VolumeRestrictions
@@ -180,6 +180,20 @@ def test_a_disk_that_comes_free_wakes_who_waits_for_it() -> None:
 
     assert VolumeRestrictions().hint(gone, waiting(with_disk("pod", GCE))) is Hint.QUEUE
     assert VolumeRestrictions().hint(gone, waiting(with_disk("pod", EBS))) is Hint.SKIP
+
+
+def test_a_disk_that_a_pod_of_another_namespace_had_wakes_who_waits_for_it() -> None:
+    other = replace(with_disk("x", GCE, "n"), key=PodKey("other", "x"))
+    gone = Happening(Resource.POD, Action.DELETE, pod=other)
+
+    assert VolumeRestrictions().hint(gone, waiting(with_disk("pod", GCE))) is Hint.QUEUE
+
+
+def test_a_claim_of_the_same_name_in_another_namespace_wakes_nobody() -> None:
+    other = replace(using("x", "data", node="n"), key=PodKey("other", "x"))
+    gone = Happening(Resource.POD, Action.DELETE, pod=other)
+
+    assert VolumeRestrictions().hint(gone, waiting(using("pod", "data"))) is Hint.SKIP
 
 
 @pytest.mark.parametrize("plugin", [VolumeBinding(), VolumeZone(), VolumeRestrictions()])

@@ -188,9 +188,8 @@ def _conflicts(disk: PodVolume, others: Sequence[PodVolume]) -> bool:
 
 def _clash(pod: Pod, gone: Pod) -> bool:
     """Whether a pod may have waited for a disk or claim of a pod that is gone."""
-    if pod.key.namespace != gone.key.namespace:
-        return False
-    if not set(named_claims(pod)).isdisjoint(named_claims(gone)):
+    same = pod.key.namespace == gone.key.namespace
+    if same and not set(named_claims(pod)).isdisjoint(named_claims(gone)):
         return True
     disks = [each for each in inline_volumes(pod) if disk_key(each) is not None]
     return any(_conflicts(disk, inline_volumes(gone)) for disk in disks)
