@@ -21,6 +21,8 @@ from enbloc.storage.facts import StorageClass
 from tests.devices.objects import (
     DRIVER,
     allocated,
+    consumes,
+    counter_set,
     device,
     device_class,
     exactly,
@@ -172,6 +174,24 @@ def test_a_device_that_another_scheduler_takes_as_well_is_bound_to_no_member() -
     cluster.settle(seconds=30)
     assert cluster.where() == {}
     assert "so has another claim" in cluster.condition("g")[2]
+
+
+@pytest.mark.parametrize("order", ["n1 n2 n3", "n3 n1 n2"])
+def test_a_gang_fits_beside_devices_of_two_nodes_that_share_a_counter(order: str) -> None:
+    """Semantics §2.10: shared counters are summed over all members."""
+    split = [
+        device(f"d-{node}", nodeName=node, consumesCounters=[consumes("c", m=1)])
+        for node in ("n1", "n2")
+    ]
+    shared = [counter_set("c", m=1)]
+    pool = slice_of(None, *split, pool="p", perDeviceNodeSelection=True, sharedCounters=shared)
+    cluster = cluster_of(device_class(), pool, gpus("n3", 1), nodes=order)
+    gang_with_devices(cluster, "g", exactly(count=1), exactly(count=1))
+    cluster.settle()
+    assert {each.target.node for each in preparing(cluster).values()} in (
+        {"n1", "n3"},
+        {"n2", "n3"},
+    )
 
 
 def test_a_gang_that_wants_more_devices_than_there_are_says_that_it_can_never_fit() -> None:

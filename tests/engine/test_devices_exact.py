@@ -86,11 +86,14 @@ class Case:
         nodes = [f"n{at}" for at in range(chance.randint(1, 3))]
         gpus: list[Gpu] = []
         counters: dict[str, int] = {}
+        few = min(2, len(nodes))
         reaches = {node: frozenset([node]) for node in nodes}
         if chance.random() < 0.5:
             reaches["net"] = frozenset(nodes)
         if chance.random() < 0.3:
             reaches["part"] = frozenset(chance.sample(nodes, chance.randint(1, len(nodes))))
+        if chance.random() < 0.3:
+            reaches["each"] = frozenset()  # each of its devices has a reach of its own
         for pool, reach in reaches.items():
             counted = chance.random() < 0.3
             if counted:
@@ -101,7 +104,7 @@ class Case:
                         pool,
                         f"d{at}",
                         chance.choice("ab"),
-                        reach,
+                        reach or frozenset(chance.sample(nodes, chance.randint(1, few))),
                         takes=chance.randint(1, 3) if counted else 0,
                         room=chance.randint(2, 5) if chance.random() < 0.25 else 0,
                     )
@@ -238,17 +241,19 @@ class Case:
                 more["consumesCounters"] = [consumes("set", units=gpu.takes)]
             if gpu.room:
                 more |= {"allowMultipleAllocations": True, "capacity": {"m": str(gpu.room)}}
+            if pool == "each":
+                more |= _where(gpu.reach)
             made.append(device(gpu.name, attributes={"kind": gpu.kind}, **more))
-        of: dict[str, Any] = {"allNodes": True} if pool == "net" else {}
-        if pool == "part":
-            reach = next(gpu.reach for gpu in self.gpus if gpu.pool == pool)
-            hosts = {"key": HOSTNAME, "operator": "In", "values": sorted(reach)}
-            of = {"nodeSelector": {"nodeSelectorTerms": [{"matchExpressions": [hosts]}]}}
+        of: dict[str, Any] = {"nodeName": pool}
+        if pool == "net":
+            of = {"allNodes": True}
+        elif pool == "part":
+            of = _where(next(gpu.reach for gpu in self.gpus if gpu.pool == pool))
+        elif pool == "each":
+            of = {"perDeviceNodeSelection": True}
         if pool in self.counters:
             of["sharedCounters"] = [counter_set("set", units=self.counters[pool])]
-        return slice_of(
-            None if of.keys() & {"allNodes", "nodeSelector"} else pool, *made, pool=pool, **of
-        )
+        return slice_of(None, *made, pool=pool, **of)
 
     def judge(self, found: Placed) -> Iterator[str]:
         """What is wrong with what the members get."""
@@ -276,6 +281,14 @@ class Case:
             far = [at for at in used if node not in self.gpus[at].reach]
             if far:
                 yield f"{pod} is on {node}, and has {far}"
+
+
+def _where(reach: frozenset[str]) -> dict[str, Any]:
+    """How a slice or device says that these nodes reach it."""
+    if len(reach) == 1:
+        return {"nodeName": min(reach)}
+    hosts = {"key": HOSTNAME, "operator": "In", "values": sorted(reach)}
+    return {"nodeSelector": {"nodeSelectorTerms": [{"matchExpressions": [hosts]}]}}
 
 
 _CLASSES = (

@@ -40,7 +40,7 @@ class Offers(Inventory):
     """The inventory, with questions about what it has for claims."""
 
     def spread(self, nodes: Nodes) -> Spread:
-        """The pools that more nodes see than those they name, for the rows of a node table."""
+        """The pools whose use matters to several nodes, for the rows of a node table."""
         found = (self._pools.get(key) for key in sorted(self._spread))
         pools = [pool for pool in found if pool is not None]
         known = self._cache.spread
@@ -52,7 +52,7 @@ class Offers(Inventory):
         return made
 
     def may_share(self, demands: Sequence[Demand]) -> bool:
-        """Whether claims with these demands may get devices that several nodes see.
+        """Whether claims with these demands may get devices whose use matters to several nodes.
 
         Or may be refused because of them: a claim for all devices gets none while a pool is
         incomplete.
@@ -68,7 +68,7 @@ class Offers(Inventory):
         return self._by_node.get(node) is not None
 
     def is_spread(self, key: PoolKey) -> bool:
-        """Whether more nodes see a pool than those it names."""
+        """Whether the use of a pool matters to several nodes."""
         return key in self._spread
 
     def places(self, name: str, spread: Spread) -> tuple[PoolOnNode, ...]:
@@ -118,7 +118,7 @@ class Offers(Inventory):
         return known[1:]
 
     def uses(self) -> tuple[Use, ...]:
-        """The use of each pool that more nodes see than those it names."""
+        """The use of each pool whose use matters to several nodes."""
         return tuple(self.use(key) for key in sorted(self._spread))
 
     def sight(self, demands: Sequence[Demand], name: str, spread: Spread) -> Hashable:

@@ -93,13 +93,15 @@ class Pool:
 
     @property
     def spread(self) -> bool:
-        """Whether it matters to more nodes than those it names.
+        """Whether nodes that it does not name see it, or those that it names share counters.
 
         A pool with counters is examined from every node, but only for whether it is valid.
         """
         if self.chosen or self.everywhere is None:
             return bool(self.chosen)
-        return bool(self.everywhere.listed) or not self.complete or bool(self.invalid)
+        if self.everywhere.listed or not self.complete or self.invalid:
+            return True
+        return len(self.by_node) > 1 and any(self.consumes)
 
     def looks(self, reads: frozenset[str]) -> Hashable:
         """A value that is equal for pools whose devices are alike in some attributes.

@@ -26,7 +26,7 @@ Rows = npt.NDArray[np.int64]
 
 
 class Spread:
-    """The pools that more nodes see than those they name, as the nodes of a table see them.
+    """The pools whose use matters to several nodes, as the nodes of a table see them.
 
     Nodes that satisfy the same selectors of pools see the same; that is computed once for all.
 
