@@ -3,10 +3,11 @@
 """Who has what of a pool, whatever statuses say of it."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from enbloc.devices.facts import AllocatedDevice
+from enbloc.devices.facts import AllocatedDevice, Allocation, ResourceSlice
 from enbloc.devices.owners import Owners, Withdrawn
 from enbloc.devices.pools import pool_of
 from enbloc.model.groups import GroupKey
@@ -15,6 +16,8 @@ from tests.devices.objects import (
     DRIVER,
     allocated,
     claim,
+    consumes,
+    counter_set,
     device,
     device_class,
     exactly,
@@ -64,6 +67,54 @@ def test_a_share_that_is_taken_back_for_several_members_is_in_use_once() -> None
         owners.leave(Withdrawn(GroupKey("ns", "g"), "plan", PodUID(uid)), (result,))
 
     assert owners.use(pool).shares[0] == (1, HALF)
+
+
+PARTS = slice_of(
+    "n1",
+    *(device(f"part{at}", consumesCounters=[consumes("c", memory="40Gi")]) for at in range(2)),
+    sharedCounters=[counter_set("c", memory="60Gi")],
+)
+WHOLE = slice_of("n1", device("gpu0", allowMultipleAllocations=True, capacity={"memory": "60Gi"}))
+
+
+@pytest.mark.parametrize(
+    ("published", "one", "other"),
+    [
+        pytest.param(PARTS, {"device": "part0"}, {"device": "part1"}, id="counters"),
+        pytest.param(
+            WHOLE,
+            {"device": "gpu0", "share": "s0", "consumed": HALF},
+            {"device": "gpu0", "share": "s1", "consumed": HALF},
+            id="capacity",
+        ),
+    ],
+)
+def test_a_claim_of_whose_device_others_have_too_much_is_of_no_use_and_says_so(
+    published: ResourceSlice, one: dict[str, Any], other: dict[str, Any]
+) -> None:
+    """Semantics §3.1; nobody has reserved it, and yet it is left over."""
+    gets = {"c": one, "d": other}
+    made = {
+        name: replace(
+            claim(name, exactly(), owner=f"p-{name}"),
+            allocation=Allocation((AllocatedDevice("gpus", DRIVER, "n1", **got),)),
+        )
+        for name, got in gets.items()
+    }
+    devices = table(device_class(), published, made["c"])
+    asking = pod("p-c", "c")
+    assert devices.asked(asking).refusal == ""
+    assert devices.left_over(asking, frozenset()) is None
+
+    devices.put(made["d"])
+
+    assert devices.asked(asking).refusal == (
+        f"ResourceClaim default/c has device {DRIVER}/n1/{one['device']}, but claims have more of "
+        "its capacity or counters than there is: delete one of them"
+    )
+    assert devices.left_over(asking, frozenset()) is not None
+    devices.drop("ResourceClaim", "default/d")
+    assert devices.asked(asking).refusal == ""
 
 
 @pytest.mark.parametrize("order", ["ab", "ba"])

@@ -35,6 +35,7 @@ from enbloc.devices.needs import (
     alternatives_score,
     claim_keys,
     consumer_of,
+    exceeded,
     failed,
     full,
     misfit,
@@ -324,17 +325,18 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
                 left = tuple(each for each in self._tried.get(node) or () if each != key)
                 self._tried.set(node, left or None)
 
-    def _twice(self, allocation: Allocation) -> AllocatedDevice | None:
-        """A device of the allocation that another claim has as well; None = there is none."""
+    def _disputed(self, key: str, allocation: Allocation) -> str:
+        """Why a claim with this allocation is of no use beside those of others; "" = it is."""
         for result in allocation.results:
-            key = result.driver, result.pool
-            pool = self._pools.get(key)
+            pool = self._pools.get((result.driver, result.pool))
             if pool is None or result.admin:
                 continue
             named = pool.named.get(result.device, 0)
-            if any(named >> position & 1 for position in self._owners.again(key)):
-                return result
-        return None
+            if any(named >> position & 1 for position in self._owners.again(pool.key)):
+                return twice(key, result)
+            if self._owners.overdrawn(pool, result):
+                return exceeded(key, result)
+        return ""
 
     # ── what pods need ───────────────────────────────────────────────────────────────────────
 
@@ -426,9 +428,10 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
             if allocation is not None:
                 if self._full(pod, claim):
                     return DeviceNeeds(full(claim.key))
-                taken = self._twice(claim.allocation) if claim.allocation is not None else None
-                if taken is not None:
-                    return DeviceNeeds(twice(claim.key, taken))
+                given = claim.allocation
+                refusal = self._disputed(claim.key, given) if given is not None else ""
+                if refusal:
+                    return DeviceNeeds(refusal)
                 broken = broken or failed(claim)
                 score += alternatives_score(claim.spec, allocation)
                 held = self._held.get(key)

@@ -163,6 +163,15 @@ def twice(key: str, result: AllocatedDevice) -> str:
     return f"ResourceClaim {key} has device {device}, and so has another claim: delete one of them"
 
 
+def exceeded(key: str, result: AllocatedDevice) -> str:
+    """The message that an allocated claim is unusable, as claims have too much of its device."""
+    device = f"{result.driver}/{result.pool}/{result.device}"
+    return (
+        f"ResourceClaim {key} has device {device}, but claims have more of its capacity or "
+        "counters than there is: delete one of them"
+    )
+
+
 def unclassed(spec: ClaimSpec, key: str, classes: Mapping[str, DeviceClass | None]) -> str:
     """Why a claim must wait for its DeviceClasses; "" = it need not."""
     for request in spec.requests:

@@ -357,7 +357,7 @@ class Devices(Offers):
         """What an earlier attempt left for a pod that has no node, and may be released.
 
         A claim that is reserved for nobody may have been allocated for the pod by somebody else; it
-        is included only if it keeps the pod off nodes, or its devices have failed.
+        is included only if it keeps the pod off nodes, or its devices cannot be used.
 
         Args:
             pod: the pod that could not be placed.
@@ -374,7 +374,8 @@ class Devices(Offers):
                 continue
             if any(user not in members and user != own for user in self.users(key)):
                 continue
-            if claim.consumers or given.terms is not None or failed(claim) or self._twice(given):
+            useless = failed(claim) or self._disputed(key, given)
+            if claim.consumers or given.terms is not None or useless:
                 claims.append(DeviceClaimDecision(key, claim.uid, listing=_listing(pod, key)))
         made = self._own_extended(pod)
         extended = None
@@ -408,19 +409,12 @@ class Devices(Offers):
             return False
         given = claim.allocation if claim is not None else None
         if given is not None and (held is None or _same(given, held.allocation)):
-            return self._undisputed(given)
+            return not self._disputed(key, given)
         if held is None or written:
             return False
-        return self._undisputed(held.allocation) and all(
-            map(self._offered, held.allocation.results)
-        )
-
-    def _undisputed(self, allocation: Allocation) -> bool:
-        """Whether no other claims have these devices, or too much of them."""
-        if self._twice(allocation) is not None:
+        if self._disputed(key, held.allocation):
             return False
-        pools = ((self._pools.get((each.driver, each.pool)), each) for each in allocation.results)
-        return not any(pool and self._owners.overdrawn(pool, each) for pool, each in pools)
+        return all(map(self._offered, held.allocation.results))
 
     def _offered(self, result: AllocatedDevice) -> bool:
         """Whether a device still exists."""
