@@ -97,6 +97,31 @@ def test_a_pool_that_is_published_again_has_verdicts_of_its_own() -> None:
     assert not wrong
 
 
+def test_a_shared_claim_gets_what_both_nodes_see_though_their_own_pools_look_alike() -> None:
+    """Semantics §2.10: all members that name it go where its devices can be reached."""
+    where, pods = nodes("n1", "n2"), [pod(name, "c", shared=True) for name in "pq"]
+    pools = [
+        slice_of(
+            None,
+            device("own", nodeName=node),
+            device("common", allNodes=True),
+            pool=f"pool-of-{node}",
+            perDeviceNodeSelection=True,
+        )
+        for node in where.names
+    ]
+    taken = claim("other", exactly(), status=allocated("common", pool="pool-of-n1"))
+    devices = table(device_class(), *pools, taken, claim("c", exactly()))
+    for each in pods:
+        devices.enter(each)
+    fork = devices.fork()
+    fork.expect([*zip(pods, where.names, strict=True)], where)
+
+    fork.place(pods[1], "n2", where)
+
+    assert picked(fork, pods[1]) == [["pool-of-n2/common"]]
+
+
 def test_what_a_pod_holds_costs_the_same_however_many_pods_share_its_claim() -> None:
     """Of a gang, each member asks this of each claim: many of both are common."""
 

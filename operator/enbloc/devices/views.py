@@ -88,7 +88,7 @@ class Spread:
 
     def code(self, name: str) -> Hashable:
         """A value that is equal for nodes which see the same of these pools."""
-        own = (self._pools[at].by_node[name] for at in self._named.get(name, ()))
+        own = ((at, self._pools[at].by_node[name]) for at in self._named.get(name, ()))
         return self._codes[name], *own
 
     def _common(self, code: int) -> Mapping[int, Reach]:
