@@ -283,6 +283,19 @@ def test_a_plugin_with_other_arguments_learns_by_itself() -> None:
 # ── broken ───────────────────────────────────────────────────────────────────────────────────
 
 
+#: By the name of a fault, what `observe` returns.
+NOTES: Mapping[str, Any] = {
+    "notes": "none",
+    "note": [NodeNote("n1", "LeftAlone", None)],  # type: ignore[arg-type]
+    "unhashable": [NodeNote("n1", "LeftAlone", ["A pod failed here"])],  # type: ignore[arg-type]
+    "reason": [NodeNote("n1", "", "A pod failed here")],
+    "node": [NodeNote("", "LeftAlone", "A pod failed here")],
+    "warning": [NodeNote("n1", "LeftAlone", "A pod failed here", [])],  # type: ignore[arg-type]
+}
+#: By the name of a fault, the groups that `expire` returns.
+GROUPS: Mapping[str, Any] = {"groups": None, "group": ("ns/g",)}
+
+
 class Broken(Last):
     """Fails wherever it is told to."""
 
@@ -294,7 +307,8 @@ class Broken(Last):
         said = super().observe(observation, now)
         if said and self.at == "observe":
             raise KeyError(self.at)
-        return "none" if said and self.at == "notes" else said  # type: ignore[return-value]
+        wrong: Any = NOTES.get(self.at)
+        return wrong if said and wrong else said
 
     def deadline(self) -> float | None:
         return float("nan") if self.at == "deadline" and self.until else super().deadline()
@@ -302,6 +316,9 @@ class Broken(Last):
     def expire(self, now: float) -> Expired:
         if self.at == "expire":
             return None  # type: ignore[return-value]
+        if self.at in GROUPS:
+            super().expire(now)
+            return Expired(GROUPS[self.at])
         return Expired() if self.at == "past" else super().expire(now)
 
     def refused(self, facts: GroupFacts, nodes: Nodes, now: float) -> Mapping[str, str]:
@@ -324,8 +341,15 @@ class Breaks:
     [
         ("observe", 'plugin "Breaks" failed at observe: KeyError'),
         ("notes", 'plugin "Breaks" failed at observe: expected NodeNotes, got str'),
+        ("note", "a NodeNote of three texts and a bool, got str, str, NoneType, bool"),
+        ("unhashable", "a NodeNote of three texts and a bool, got str, str, list, bool"),
+        ("reason", "observe: expected a NodeNote with a node and a reason"),
+        ("node", "observe: expected a NodeNote with a node and a reason"),
+        ("warning", "a NodeNote of three texts and a bool, got str, str, str, list"),
         ("deadline", 'plugin "Breaks" failed at deadline: expected a time in seconds or None'),
         ("expire", 'plugin "Breaks" failed at expire: expected an Expired, got NoneType'),
+        ("groups", "expire: expected a tuple of groups, got NoneType"),
+        ("group", "expire: expected a GroupKey or None, got str"),
         ("past", 'plugin "Breaks" failed at expire: the deadline 1030.0 has not moved'),
         ("refused", 'plugin "Breaks" failed at Filter: AttributeError'),
     ],
@@ -338,7 +362,7 @@ def test_a_broken_memory_is_told_by_the_next_gang_and_stops_nobody_for_long(
     cluster.gang("g", 1)
     cluster.settle()
     cluster.finish("g-0", Phase.FAILED)
-    cluster.settle(seconds=31 if at in ("expire", "past") else 0)
+    cluster.settle(seconds=31 if at in ("expire", "past", *GROUPS) else 0)
     cluster.gang("other", 1)
     cluster.settle()
     assert cluster.condition("other")[1] == "SchedulerError"

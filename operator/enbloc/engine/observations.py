@@ -164,6 +164,7 @@ class _Learner:
         if not isinstance(expired, Expired):
             text = f"expected an Expired, got {shape_of(expired)}"
             raise PluginError(self.name, "expire", text)
+        _check_groups(self.name, expired.groups)
         _checked_notes(self.name, "expire", expired.notes)
         self._look()
         if self._deadline <= now:
@@ -247,7 +248,24 @@ def _checked_notes(plugin: str, point: str, notes: object) -> Sequence[NodeNote]
         return ()
     if not isinstance(notes, Sequence) or not all(isinstance(each, NodeNote) for each in notes):
         raise PluginError(plugin, point, f"expected NodeNotes, got {shape_of(notes)}")
+    for note in notes:
+        fields = note.node, note.reason, note.note, note.warning
+        if not all(map(isinstance, fields, (str, str, str, bool | np.bool_))):
+            got = ", ".join(map(shape_of, fields))
+            text = f"expected a NodeNote of three texts and a bool, got {got}"
+            raise PluginError(plugin, point, text)
+        if not (note.node and note.reason):
+            raise PluginError(plugin, point, "expected a NodeNote with a node and a reason")
     return notes
+
+
+def _check_groups(plugin: str, groups: object) -> None:
+    """Check the type of the groups whose refusals a memory has ended."""
+    if not isinstance(groups, tuple | list):
+        raise PluginError(plugin, "expire", f"expected a tuple of groups, got {shape_of(groups)}")
+    for key in groups:
+        if not (key is None or isinstance(key, GroupKey)):
+            raise PluginError(plugin, "expire", f"expected a GroupKey or None, got {shape_of(key)}")
 
 
 def _event(note: NodeNote) -> Emit:
