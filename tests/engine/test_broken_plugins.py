@@ -243,6 +243,28 @@ def test_a_post_filter_that_fails_is_named() -> None:
         ].replace("expected ", "")
 
 
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        pytest.param(_raise, "ValueError: it broke", id="raises"),
+        pytest.param(_nothing, "expected a number of nodes, got NoneType", id="none"),
+        pytest.param(lambda _: 1.5, "expected a number of nodes, got float", id="no integer"),
+    ],
+)
+def test_a_preemption_plugin_that_cannot_tell_how_many_nodes_suffice_is_named(
+    answer: Answer, said: str
+) -> None:
+    methods = {"candidate_nodes": lambda _, rows: answer(rows)}
+    cluster = cluster_with(type("Fragile", (Fragile,), methods)())
+    for node in ("n1", "n2"):
+        cluster.pod(f"filler-{node}", node=node, spec=spec(cpu=8))
+    cluster.pod("victim", priority=10, spec=spec(cpu=8))
+    cluster.settle()
+    assert cluster.pod_conditions("victim") == [
+        ("SchedulerError", f'plugin "Fragile" failed at PostFilter: {said}')
+    ]
+
+
 class Sorting:
     """Cannot sort a group the first time that it sees one."""
 

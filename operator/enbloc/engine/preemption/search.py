@@ -4,12 +4,16 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final, NamedTuple, Protocol
+
+import numpy as np
 
 from enbloc.engine.preemption.gang import RESERVED, preempt_for_gang
 from enbloc.engine.preemption.lone import NodeCandidates, candidates_for_pod, preempt_for_pod
 from enbloc.engine.preemption.units import Preemption, Unit
-from enbloc.engine.trial import Outcome, Trial
+from enbloc.engine.trial import Outcome, Trial, asked_unchecked, shape_of
+from enbloc.errors import PluginError
 from enbloc.framework import decide
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
@@ -130,13 +134,22 @@ def search(
     covering = Budgets(budgets)
     if facts.solo:
         pod = facts.pending[0]
-        nodes = candidates_for_pod(pod, trial, units.on, covering, plugin.candidate_nodes)
+        nodes = candidates_for_pod(pod, trial, units.on, covering, partial(_enough, plugin))
         found = choose(pod, _sparing(nodes, place.sparing(pod, trial)))
     elif everybody := units.everywhere():
         found = preempt_for_gang(facts, trial, everybody, covering, place, SEARCH_LIMIT)
     else:
         return Preemption()  # it is evident that no pod has a lower priority
     return replace(found, steps=found.steps + covering.steps)
+
+
+def _enough(plugin: decide.Preempts, rows: int) -> int:
+    """Return how many candidates suffice, after a check of the answer."""
+    count = asked_unchecked(plugin.name, "PostFilter", plugin.candidate_nodes, rows)
+    if not isinstance(count, int | np.integer):
+        text = f"expected a number of nodes, got {shape_of(count)}"
+        raise PluginError(plugin.name, "PostFilter", text)
+    return int(count)
 
 
 def _sparing(
