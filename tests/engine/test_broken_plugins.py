@@ -265,6 +265,19 @@ def test_a_preemption_plugin_that_cannot_tell_how_many_nodes_suffice_is_named(
     ]
 
 
+def test_a_detail_that_is_no_text_is_named() -> None:
+    methods = {
+        "filter": lambda _, __, nodes: np.zeros(len(nodes), bool),
+        "detail": lambda _, __, ___: 7,
+    }
+    cluster = cluster_with(type("Fragile", (Fragile,), methods)())
+    cluster.pod("victim")
+    cluster.settle()
+    assert cluster.pod_conditions("victim") == [
+        ("SchedulerError", 'plugin "Fragile" failed at Filter: expected a text as detail, got int')
+    ]
+
+
 class Sorting:
     """Cannot sort a group the first time that it sees one."""
 

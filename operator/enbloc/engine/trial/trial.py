@@ -21,10 +21,12 @@ from enbloc.engine.trial.alike import rows_in_turn
 from enbloc.engine.trial.lookahead import AHEAD
 from enbloc.engine.trial.opinions import Opinion
 from enbloc.engine.trial.parts import PlacedChange
-from enbloc.engine.trial.plugin_calls import asked
+from enbloc.engine.trial.plugin_calls import asked_unchecked, shape_of
 from enbloc.engine.trial.ranking import Ranking
 from enbloc.engine.trial.ranking_cache import MOST_RANKINGS, ClassKey, Rankings, signatures
 from enbloc.engine.trial.selected_labels import Named
+from enbloc.errors import PluginError
+from enbloc.framework.details import Details
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Diagnosis
 from enbloc.ledgers import Holds, Ledgers, ledgers_of, own_ledgers
@@ -534,7 +536,7 @@ class Trial:
             own = Ranking(pod, self.profile, self.snapshot, self.nodes, self._log, scored=False)
             found = own.refused or found
         details = [
-            asked(plugin.name, "Filter", plugin.detail, pod, self.nodes)
+            _detail(plugin, pod, self.nodes)
             for plugin in self.profile.details
             if plugin.name in found.plugins
         ]
@@ -569,6 +571,15 @@ def _count_together(nodes: Nodes, changes: Sequence[PlacedChange]) -> None:
         counts[place] = counts.get(place, 0) + (-1 if left else 1)
     for (spec_id, row), count in counts.items():
         nodes.place(row, specs[spec_id], count)
+
+
+def _detail(plugin: Details, pod: Pod, nodes: Nodes) -> str:
+    """Return what a plugin says of a pod's own claims, after a check of its type."""
+    text = asked_unchecked(plugin.name, "Filter", plugin.detail, pod, nodes)
+    if text is not None and not isinstance(text, str):
+        got = shape_of(text)
+        raise PluginError(plugin.name, "Filter", f"expected a text as detail, got {got}")
+    return text or ""
 
 
 def _agree(pod: Pod, other: Pod) -> bool:
