@@ -4,7 +4,7 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,9 +12,10 @@ import pytest
 
 from enbloc.framework import Profile, Reads
 from enbloc.framework.decide import NodeSet
+from enbloc.framework.searching import OneDomain, SharedCapacity
 from enbloc.framework.status import SUCCESS, Code, Status
 from enbloc.model.groups import GroupKey
-from enbloc.model.pods import PodKey
+from enbloc.model.pods import PodKey, PodVolume
 from enbloc.plugins import IN_TREE
 from tests.world.builders import spec
 from tests.world.cluster import Cluster, cluster_with
@@ -418,7 +419,9 @@ def _yields(*_: Any) -> Any:
     [
         pytest.param("takes", _nothing, "TypeError", id="takes nothing"),
         pytest.param("takes", _yields, "ValueError: it broke", id="takes raises late"),
+        pytest.param("takes", lambda *_: [[]], "expected texts, got list", id="takes a list"),
         pytest.param("apart", _nothing, "TypeError", id="apart"),
+        pytest.param("apart", lambda *_: [[]], "expected texts, got list", id="apart by a list"),
     ],
 )
 def test_a_declaration_for_searches_that_fails_is_named(
@@ -430,3 +433,90 @@ def test_a_declaration_for_searches_that_fails_is_named(
     cluster.settle()
     assert cluster.condition("g")[1] == "SchedulerError"
     assert f'plugin "Fragile" failed at Filter: {said}' in cluster.condition("g")[2]
+
+
+def _awkward(cluster: Cluster) -> None:
+    """A gang that holds something, and fits only if its last member is placed first."""
+    cluster.group("g", 3)
+    for name, cpu in (("g-0", 4), ("g-1", 4), ("g-2", 8)):
+        held = (PodVolume("share", "azureFile"),)
+        cluster.pod(name, "g", spec=replace(spec(cpu=cpu), volumes=held))
+    cluster.settle()
+
+
+def _ones_of(length: int) -> Answer:
+    return lambda *_: np.ones(length, np.int64)
+
+
+def _shares(**wrong: Any) -> Answer:
+    """Says that two nodes share ports, with some fields as they should not be."""
+
+    def pools(_: object, pods: Any, nodes: Any, *, ever: bool) -> Any:
+        del nodes, ever
+        fields: dict[str, Any] = {
+            "rows": np.ones(2, bool),
+            "amounts": np.ones(len(pods), np.int64),
+            "free": 9,
+            "unit": "ports",
+            "name": "of the net",
+        }
+        return [SharedCapacity(**{**fields, **wrong})]
+
+    return pools
+
+
+def _in_sets(**wrong: Any) -> Answer:
+    """Says that pods belong on one of two nodes, with some fields as they should not be."""
+
+    def sets(_: object, pods: Any, nodes: Any, *, ever: bool) -> Any:
+        del nodes, ever
+        fields: dict[str, Any] = {
+            "pods": np.ones(len(pods), bool),
+            "domains": np.ones(2, np.int64),
+        }
+        return [OneDomain(**{**fields, **wrong})]
+
+    return sets
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "said"),
+    [
+        pytest.param("likeness", _nothing, "expected int64[2], got NoneType", id="likeness"),
+        pytest.param("likeness", lambda *_: ["a", "b"], "got list", id="likeness in texts"),
+        pytest.param("likeness", _ones_of(3), "expected int64[2], got int64[3]", id="alike, long"),
+        pytest.param("pools", lambda *_, ever: [ever], "a SharedCapacity, got bool", id="no pool"),
+        pytest.param("pools", _shares(rows=np.ones(3, bool)), "expected bool[2]", id="rows"),
+        pytest.param("pools", _shares(amounts=["1"]), "expected int64[2]", id="amounts"),
+        pytest.param("pools", _shares(amounts=_ones_of(7)()), "got int64[7]", id="many amounts"),
+        pytest.param("pools", _shares(free="9"), "got str, str, str", id="free"),
+        pytest.param("pools", _shares(name=None), "got int, str, NoneType", id="pool's name"),
+        pytest.param("gathers", lambda *_: [[]], "expected texts, got list", id="gathers"),
+        pytest.param("sets", lambda *_, ever: [ever], "a OneDomain, got bool", id="no domain"),
+        pytest.param("sets", _in_sets(pods=None), "expected bool[2], got NoneType", id="pods"),
+        pytest.param("sets", _in_sets(domains=[0.5, 1]), "expected int64[2]", id="domains"),
+        pytest.param("sets", _in_sets(domains=[-1, 1]), "is negative", id="below none"),
+        pytest.param("sets", _in_sets(name=7), "expected a text as name", id="domain's name"),
+    ],
+)
+def test_a_declaration_about_what_pods_hold_that_has_a_wrong_type_is_named(
+    method: str, answer: Answer, said: str
+) -> None:
+    methods = {method: answer, "filter": lambda _, __, nodes: np.ones(len(nodes), bool)}
+    cluster = cluster_with(type("Fragile", (Fragile,), methods)())
+    _awkward(cluster)
+    assert cluster.condition("g")[1] == "SchedulerError"
+    assert 'plugin "Fragile" failed at Filter: ' in cluster.condition("g")[2]
+    assert said in cluster.condition("g")[2]
+
+
+def test_declarations_of_the_right_types_break_nothing() -> None:
+    methods = {
+        "likeness": lambda *_: np.zeros(2, np.int64),
+        "pools": _shares(),
+        "sets": _in_sets(),
+        "filter": lambda _, __, nodes: np.ones(len(nodes), bool),
+    }
+    cluster = cluster_with(type("Fragile", (Fragile,), methods)())
+    _awkward(cluster)
+    assert len(cluster.where()) == 3

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packing: search for a placement where members tried in order do not find one.
 
-`model` states the problem in numbers, `bounds` refutes it by sums, `orders` tries other orders,
-`branch` and `states` search completely, `highs` asks a solver, `search` runs them one after the
-other; `infeasible` tells what no change of load could ever place.
+`model` states the problem in numbers, `declarations` what plugins add to it, `bounds` refutes it by
+sums, `orders` tries other orders, `branch` and `states` search completely, `highs` asks a solver,
+`search` runs them one after the other; `infeasible` tells what no change of load could ever place.
 """
 
 from enbloc.engine.packing.bounds import shortage

@@ -10,13 +10,14 @@ import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from enbloc.engine.trial import ClassKey, Trial, asked, asked_each
+from enbloc.engine.packing import declarations
+from enbloc.engine.trial import ClassKey, Trial
 from enbloc.framework import decide, searching
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
@@ -347,11 +348,10 @@ def _pools(
     found: list[Shared] = []
     for plugin in trial.profile.filtering if any(pod.spec.holds for pod in pods) else ():
         if decide.implements(plugin, searching.Pools):
-            ask = partial(plugin.pools, ever=ever)
-            for pool in asked_each(plugin.name, ask, pods, trial.nodes):
-                inside, amounts = pool.rows[rows], np.asarray(pool.amounts, np.int64)
-                if inside.any() and amounts.any():
-                    found.append(Shared(inside, amounts, pool.free, pool.unit, pool.name))
+            for pool in declarations.pools(plugin, pods, trial.nodes, ever=ever):
+                inside = pool.rows[rows]
+                if inside.any() and pool.amounts.any():
+                    found.append(Shared(inside, pool.amounts, pool.free, pool.unit, pool.name))
     return tuple(found)
 
 
@@ -362,7 +362,7 @@ def _likeness(
     found: npt.NDArray[np.int64] | None = None
     for plugin in trial.profile.filtering if any(pod.spec.holds for pod in pods) else ():
         if decide.implements(plugin, searching.TellsNodesApart):
-            numbers = asked(plugin.name, "Filter", plugin.likeness, pods, trial.nodes)[rows]
+            numbers = declarations.likeness(plugin, pods, trial.nodes)[rows]
             both = numbers[None] if found is None else np.stack((found, numbers))
             found = np.unique(both, axis=1, return_inverse=True)[1].reshape(-1)
     return found if found is not None and found.any() else None
@@ -439,7 +439,7 @@ def _shared(
             name
             for plugin in profile.filtering
             if decide.implements(plugin, searching.Takes)
-            for name in asked_each(plugin.name, plugin.takes, pod)
+            for name in declarations.names(plugin.name, plugin.takes, pod)
         }
         for pod in pods
     ]
@@ -477,7 +477,7 @@ def together(trial: Trial, pods: Sequence[Pod], *, ever: bool = False) -> Iterat
     for plugin in trial.profile.filtering:
         if decide.implements(plugin, searching.Gathers):
             for at, pod in enumerate(pods):
-                for key in asked_each(plugin.name, plugin.gathers, pod, trial.snapshot):
+                for key in declarations.names(plugin.name, plugin.gathers, pod, trial.snapshot):
                     users.setdefault(key, np.zeros(len(pods), np.bool_))[at] = True
     for key, those in users.items():
         yield OneDomain(those, nodes.domains(key) if key else np.arange(1, len(nodes) + 1))
@@ -488,8 +488,7 @@ def in_sets(trial: Trial, pods: Sequence[Pod], *, ever: bool = False) -> Iterato
     holds = any(pod.spec.holds for pod in pods)
     for plugin in trial.profile.filtering if holds else ():
         if decide.implements(plugin, searching.GathersInSets):
-            ask = partial(plugin.sets, ever=ever)
-            yield from asked_each(plugin.name, ask, pods, trial.nodes)
+            yield from declarations.sets(plugin, pods, trial.nodes, ever=ever)
 
 
 def takers(profile: Profile) -> frozenset[str]:
@@ -530,7 +529,7 @@ class _Exclusions:
         return {
             key
             for plugin in self._plugins
-            for key in asked_each(plugin.name, plugin.apart, pod, other, self._snapshot)
+            for key in declarations.names(plugin.name, plugin.apart, pod, other, self._snapshot)
         }
 
     def domains(self, key: str) -> npt.NDArray[np.int64]:
