@@ -171,6 +171,14 @@ def test_a_plugin_that_nobody_knows_is_lost_by_name() -> None:
     assert 'no plugin "Ours" is installed' in said(text, "profiles[0].plugins.score.enabled[0]")
 
 
+@pytest.mark.parametrize("point", ["queueSort", "postFilter"])
+@pytest.mark.parametrize("found", ["[{name: Coscheduling}]", "[]", "5", "a"])
+def test_plugins_of_a_point_that_are_no_mapping_are_a_problem(point: str, found: str) -> None:
+    text = one(f"plugins: {{multiPoint: {{enabled: [{{name: Ours}}]}}, {point}: {found}}}")
+    with pytest.raises(ConfigError, match=rf"profiles\[0\].plugins.{point}: must be a mapping"):
+        conversion(text)
+
+
 @pytest.mark.parametrize(
     ("args", "timeout"),
     [

@@ -85,7 +85,8 @@ class _Profile:
                 for point in (Point.POST_FILTER, MULTI_POINT):
                     self._restore(new, point, name, (_PREEMPTION,))
         [name, *_] = [*self._gone_from(Point.QUEUE_SORT), ""]
-        if name and not (new.get(Point.QUEUE_SORT) or {}).get("enabled"):
+        sort = new.get(Point.QUEUE_SORT) or {}
+        if name and isinstance(sort, dict) and not sort.get("enabled"):
             # Who brings a sort of its own has to switch off the default one.
             self._restore(new, Point.QUEUE_SORT, name, (EVERY, "PrioritySort"))
             self._restore(new, MULTI_POINT, name, ("PrioritySort",))
