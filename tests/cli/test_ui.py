@@ -5,6 +5,7 @@
 import asyncio
 import re
 import signal
+import socket
 from pathlib import Path
 
 import aiohttp
@@ -12,7 +13,7 @@ import pytest
 
 from enbloc.cli import main
 from enbloc_sandbox import Sandbox
-from tests.cli.processes import started
+from tests.cli.processes import started, unreachable
 from tests.patience import PATIENCE
 
 
@@ -32,6 +33,19 @@ def test_without_a_cluster_it_does_not_begin(
 ) -> None:
     assert main(["ui", "--kubeconfig", str(tmp_path / "none")]) == 2
     assert "no such file; pass --kubeconfig" in capsys.readouterr().err
+
+
+@pytest.mark.processes
+def test_a_port_that_is_taken_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "enbloc.yaml"
+    config.write_text("apiVersion: config.enbloc.dev/v1alpha1\nkind: EnblocConfiguration\n")
+    flags = ("--kubeconfig", str(unreachable(tmp_path)), "--config", str(config))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert main(["ui", *flags, "--port", port]) == 2
+    assert f"--port: cannot listen on 127.0.0.1:{port}: " in capsys.readouterr().err
 
 
 @pytest.mark.processes

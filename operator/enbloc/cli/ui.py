@@ -74,7 +74,9 @@ def ui(
     that other machines can reach it serves HTTPS, and shows each user the namespaces whose
     PodGroups they may get, and the nodes if they may list nodes.
 
-    Exit code: 0 stopped, 1 the page cannot be served, 130 interrupted.
+    Exit code: 0 stopped, 1 the cluster cannot be read, or the page fails later, 2 the command line,
+    a --config file or the kubeconfig is invalid, or the address, the port or the certificate cannot
+    be used, 130 interrupted.
     """
     # Imported here: `--help` needs none of it.
     from enbloc.ui import Address, started  # noqa: PLC0415
