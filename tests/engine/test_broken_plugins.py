@@ -279,6 +279,22 @@ def test_a_detail_that_is_no_text_is_named() -> None:
     ]
 
 
+def test_an_ignores_that_answers_for_each_node_is_named() -> None:
+    methods = {
+        "reads": Reads.CLUSTER,
+        "filter": lambda _, __, nodes: np.ones(len(nodes), bool),
+        "placed": lambda *_: None,
+        "removed": lambda *_: None,
+        "ignores": lambda *_: np.ones(2, bool),
+    }
+    cluster = cluster_with(type("Fragile", (Fragile,), methods)())
+    cluster.gang("victim", 2)
+    cluster.settle()
+    assert cluster.condition("victim")[1] == "SchedulerError"
+    said = 'plugin "Fragile" failed at Filter: ValueError: The truth value of an array'
+    assert said in cluster.condition("victim")[2]
+
+
 class Sorting:
     """Cannot sort a group the first time that it sees one."""
 

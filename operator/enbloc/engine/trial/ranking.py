@@ -565,7 +565,7 @@ class Ranking:
         for name, evaluator in self._listeners.values():
             if not decide.implements(evaluator, decide.Ignores):
                 return False
-            if not all(asked(name, "Filter", evaluator.ignores, pod) for pod in pods):
+            if not asked(name, "Filter", all, map(evaluator.ignores, pods)):
                 return False
         return True
 
