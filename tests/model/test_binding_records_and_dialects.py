@@ -177,6 +177,14 @@ def test_pods_that_the_spark_operator_makes_for_yunikorn_name_their_group_by_spa
     assert membership(labels, annotations) == Membership("app-1", role, key="applicationId")
 
 
+@pytest.mark.parametrize("key", [OURS, "scheduling.k8s.io/group-name", "applicationId"])
+def test_sparks_label_keeps_nobody_from_naming_another_group(key: str) -> None:
+    """Semantics §6.5: Spark writes it into all of its pods."""
+    labels = {"spark-app-selector": "spark-4f5c", "yunikorn.apache.org/task-group-name": "driver"}
+    found = membership(labels | {key: "mine"}, {})
+    assert (found.group, found.key, found.problem) == ("mine", key, "")
+
+
 def test_kubernetes_own_field_names_a_group() -> None:
     assert membership({}, {}, native="g") == Membership("g", key=NATIVE_FIELD)
 

@@ -72,10 +72,18 @@ DIALECTS: Final = (
     Dialect("KAI", ("pod-group-name",), ("kai.scheduler/subgroup-name",)),
     Dialect(
         "YuniKorn",
-        ("yunikorn.apache.org/app-id", "applicationId", "spark-app-selector"),
+        ("yunikorn.apache.org/app-id", "applicationId"),
         ("yunikorn.apache.org/task-group-name",),
         only_with="yunikorn.apache.org/task-group-name",
         alone=("yunikorn.apache.org/task-group-name",),
+    ),
+    # Spark writes it into all of its pods, whoever names their group.
+    Dialect(
+        "Spark on YuniKorn",
+        ("spark-app-selector",),
+        ("yunikorn.apache.org/task-group-name",),
+        only_with="yunikorn.apache.org/task-group-name",
+        yields=True,
     ),
     Dialect("Gödel", ("godel.bytedance.com/pod-group-name",)),
     # On KAI its pods have KAI's key too, with another name, and controllers write both.
