@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from enbloc.engine.effects import Emit, EventType
-from enbloc.engine.trial import NodeView, Opinion, asked, asked_unchecked, shape_of
+from enbloc.engine.trial import NodeView, Opinion, asked, asked_unchecked, checked, shape_of
 from enbloc.errors import PluginError
 from enbloc.framework import decide
 from enbloc.framework.facts import GroupFacts
@@ -211,10 +211,10 @@ class _Use(NamedTuple):
         scores: npt.NDArray[np.int64] | int = 0  # the same for all nodes
         if self.filters and decide.implements(memory, decide.MemoryFilter):
             refused = asked(name, "Filter", memory.refused, facts, nodes, now)
-            reasons = asked(name, "Filter", _reasons, refused, nodes)
+            reasons = checked(name, "Filter", _reasons, refused, nodes)
         if self.scores and decide.implements(memory, decide.MemoryScore):
             given = asked(name, "Score", memory.scores, facts, nodes, now)
-            scores = asked(name, "Score", _scores, given, nodes)
+            scores = checked(name, "Score", _scores, given, nodes)
         if isinstance(scores, int):
             if not reasons:  # as nearly always; this avoids an array of all nodes
                 return None

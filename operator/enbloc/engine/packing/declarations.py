@@ -7,17 +7,19 @@ All of these raise PluginError if the plugin raised, or if its answer is of anot
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from enbloc.engine.trial import asked, asked_each, asked_unchecked, shape_of
+from enbloc.engine.trial import asked_each, asked_unchecked, checked, shape_of
 from enbloc.errors import PluginError
 from enbloc.framework import searching
 from enbloc.framework.searching import OneDomain, SharedCapacity
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
+
+T = TypeVar("T")
 
 
 def names(plugin: str, question: Callable[..., Iterable[object]], *arguments: Any) -> list[str]:
@@ -34,11 +36,7 @@ def pools(
     plugin: searching.Pools, pods: Sequence[Pod], nodes: Nodes, *, ever: bool
 ) -> list[SharedCapacity]:
     """Return what a plugin says that nodes share."""
-    answer: Callable[..., Iterable[object]] = partial(plugin.pools, ever=ever)
-    return [
-        asked(plugin.name, "Filter", _pool, pool, len(pods), len(nodes))
-        for pool in asked_each(plugin.name, answer, pods, nodes)
-    ]
+    return _each(plugin.name, partial(plugin.pools, ever=ever), _pool, pods, nodes)
 
 
 def likeness(
@@ -46,17 +44,27 @@ def likeness(
 ) -> npt.NDArray[np.int64]:
     """Return int64[N]: nodes with equal numbers are equivalent, as a plugin says."""
     numbers = asked_unchecked(plugin.name, "Filter", plugin.likeness, pods, nodes)
-    return asked(plugin.name, "Filter", _array, numbers, np.int64, len(nodes))
+    return checked(plugin.name, "Filter", _array, numbers, np.int64, len(nodes))
 
 
 def sets(
     plugin: searching.GathersInSets, pods: Sequence[Pod], nodes: Nodes, *, ever: bool
 ) -> list[OneDomain]:
     """Return the sets of nodes in one of which pods may have to be, as a plugin says."""
-    answer: Callable[..., Iterable[object]] = partial(plugin.sets, ever=ever)
+    return _each(plugin.name, partial(plugin.sets, ever=ever), _domain, pods, nodes)
+
+
+def _each(
+    plugin: str,
+    question: Callable[..., Iterable[object]],
+    check: Callable[[object, int, int], T],
+    pods: Sequence[Pod],
+    nodes: Nodes,
+) -> list[T]:
+    """Return all that a plugin answers, each checked against the numbers of pods and nodes."""
     return [
-        asked(plugin.name, "Filter", _domain, domain, len(pods), len(nodes))
-        for domain in asked_each(plugin.name, answer, pods, nodes)
+        checked(plugin, "Filter", check, each, len(pods), len(nodes))
+        for each in asked_each(plugin, question, pods, nodes)
     ]
 
 

@@ -21,6 +21,7 @@ from enbloc.engine.trial.plugin_calls import (
     asked_each,
     asked_status,
     asked_unchecked,
+    checked,
     shape_of,
     timed,
 )
@@ -47,6 +48,7 @@ __all__ = [
     "asked_each",
     "asked_status",
     "asked_unchecked",
+    "checked",
     "confining",
     "meet",
     "place_deficit",

@@ -56,10 +56,15 @@ def timed(stopwatch: Stopwatch, decide: Callable[..., T], *arguments: Any) -> T:
 def asked(plugin: str, point: str, question: Callable[..., T], *arguments: Any) -> T:
     """Call a plugin; whatever it raises becomes one PluginError."""
     stopwatch = _STOPWATCH.get()
+    if stopwatch is not None:
+        return checked(plugin, point, stopwatch.call, plugin, point, question, *arguments)
+    return checked(plugin, point, question, *arguments)
+
+
+def checked(plugin: str, point: str, check: Callable[..., T], *arguments: Any) -> T:
+    """Read a plugin's answer: whatever that raises is the plugin's error, but no call of it."""
     try:
-        if stopwatch is not None:
-            return stopwatch.call(plugin, point, question, *arguments)
-        return question(*arguments)
+        return check(*arguments)
     except PluginError:
         raise
     except Exception as error:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from enbloc.engine.trial.parts import FilterPart
-from enbloc.engine.trial.plugin_calls import asked, checked_mask
+from enbloc.engine.trial.plugin_calls import asked, checked, checked_mask
 from enbloc.errors import PluginError
 from enbloc.framework import decide
 from enbloc.framework.reads import Reads
@@ -54,7 +54,7 @@ def diagnosis(
         helped += int((refused & ~_lasting(part, pod, nodes, refused)).sum())
         if decide.implements(evaluator, decide.Explain):
             why = asked(part.name, "Filter", evaluator.explain, pod, nodes, refused)
-            reasons += asked(part.name, "Filter", _counted, why)
+            reasons += checked(part.name, "Filter", _counted, why)
         else:
             reasons[evaluator.reason] += int(refused.sum())
     return Diagnosis(
