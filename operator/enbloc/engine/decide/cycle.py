@@ -62,6 +62,21 @@ class AllowedCapacity:
             self._taken = taken_in_domains(self.capacity, self.wanted, nodes)
         return ReservedDomains(self._taken, nodes)
 
+    def kept(
+        self, facts: GroupFacts, assignments: Sequence[Assignment], before: Nodes
+    ) -> tuple[Sequence[Assignment], str]:
+        """Return what of a plan for the group fits beside what others have reserved anywhere.
+
+        Args:
+            facts: the group as it is.
+            assignments: the plan's.
+            before: the cluster as the group sees it, without the plan.
+
+        Returns:
+            The assignments that stay, and why the others cannot; "" when all do.
+        """
+        return self.capacity.kept(self.wanted, assignments, before, in_turn=facts.in_slices)
+
 
 def schedule_group(
     plan_id: str,
@@ -184,9 +199,7 @@ class Placer(NamedTuple):
                 break
             stay = tries.kept(_assignments(outcome, tried))
             if stay:
-                stay, _ = allowed.capacity.kept(
-                    allowed.wanted, stay, trial.nodes, in_turn=facts.in_slices
-                )
+                stay, _ = allowed.kept(facts, stay, trial.nodes)
             if stay:
                 break
             outcome.failed = True
@@ -306,9 +319,7 @@ def _no(plan_id: str, facts: GroupFacts, verdict: PlanResult, message: str) -> P
 
 def _kept(plan: Plan, facts: GroupFacts, allowed: AllowedCapacity, before: Nodes) -> Plan:
     """Return what of a plan fits beside the capacity that others have reserved."""
-    stay, why = allowed.capacity.kept(
-        allowed.wanted, plan.assignments, before, in_turn=facts.in_slices
-    )
+    stay, why = allowed.kept(facts, plan.assignments, before)
     if not stay:
         return _given_up(plan, why)
     return replace(plan, assignments=tuple(stay), message=plan.message or why)
