@@ -44,6 +44,7 @@ class Dialect:
     yields: bool = False
 
 
+_TASK_GROUP: Final = "yunikorn.apache.org/task-group-name"
 #: In order of trust: when several name the same group, the first one's role counts. Keys are as
 #: these projects document them.
 DIALECTS: Final = (
@@ -73,16 +74,16 @@ DIALECTS: Final = (
     Dialect(
         "YuniKorn",
         ("yunikorn.apache.org/app-id", "applicationId"),
-        ("yunikorn.apache.org/task-group-name",),
-        only_with="yunikorn.apache.org/task-group-name",
-        alone=("yunikorn.apache.org/task-group-name",),
+        (_TASK_GROUP,),
+        only_with=_TASK_GROUP,
+        alone=(_TASK_GROUP,),
     ),
     # Spark writes it into all of its pods, whoever names their group.
     Dialect(
         "Spark on YuniKorn",
         ("spark-app-selector",),
-        ("yunikorn.apache.org/task-group-name",),
-        only_with="yunikorn.apache.org/task-group-name",
+        (_TASK_GROUP,),
+        only_with=_TASK_GROUP,
         yields=True,
     ),
     Dialect("Gödel", ("godel.bytedance.com/pod-group-name",)),
