@@ -325,14 +325,14 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
         if pod.node:
             return
         by_class: dict[str, list[PersistentVolumeClaim]] = {}
-        selected: list[tuple[PersistentVolumeClaim, str, str]] = []
+        selected: list[tuple[PersistentVolumeClaim, str, int | None, str]] = []
         for claim in delayed_of(wanted_by(pod, self.known)):
             if claim.key in self._holdings.claims:
                 self._share(pod, claim, node, nodes)
             elif claim.selected_node is not None:
                 at = nodes.row(claim.selected_node)
                 segment = "" if at is None else self._segment(claim, at, nodes) or ""
-                selected.append((claim, claim.selected_node, segment))
+                selected.append((claim, claim.selected_node, at, segment))
             else:
                 by_class.setdefault(claim.storage_class, []).append(claim)
         row = nodes.row(node)
@@ -340,9 +340,8 @@ class Volumes(Ledger[VolumeFact, VolumeDecision, VolumeSeat]):
             for storage_class, claims in by_class.items():
                 self._decide(pod, storage_class, claims, (node, row, nodes))
         # Held last: as upstream, no claim of a pod takes storage from another one of it.
-        for claim, chosen, segment in selected:
+        for claim, chosen, at, segment in selected:
             common: Common | None = None
-            at = nodes.row(chosen)
             if at is not None and self.roams(pod, claim):  # it is provisioned, never matched
                 common = common_of(self.known, claim, at, nodes)._replace(volumes=0)
             self._hold(pod, claim, chosen, segment=segment, common=common)
