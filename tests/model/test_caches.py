@@ -33,7 +33,6 @@ JUDGED: Final[dict[str, tuple[int, str]]] = {
         "no PodGroup has a longer one, and dialects.readable gives none",
     ),
     "wire.codec._kept_image": (512 + 8, "_shared_image asks for no longer one"),
-    "wire.codec._kept_seconds": (64, "_seconds asks for no longer one"),
     "wire.codec._kept_text": (512, "_shared asks for no longer one"),
     "wire.codec._shared_owner": (1024, "_owner cuts what is longer"),
     "wire.codec._shared_pair": (_KEY + 63, "the API server's for a label"),
@@ -46,6 +45,7 @@ JUDGED: Final[dict[str, tuple[int, str]]] = {
         "the API server's for an attribute, and for a driver",
     ),
     "wire.device_codec._same": (128, "_shared asks for no longer one"),
+    "wire.times._kept": (64, "seconds_of_text asks for no longer one"),
     "model.dialects._is_subdomain": (_NAME, "readable asks for no longer one"),
     "model.groups.tree_of": (
         16 * (2 * 63 + _NAME) + 16 * 2 * 63,

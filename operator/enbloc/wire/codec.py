@@ -5,7 +5,7 @@
 A problem names the field and the fix. The part that it concerns counts as absent.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import starmap
 from typing import Final, NamedTuple, TypeAlias
@@ -19,15 +19,7 @@ from enbloc.model.binding_record import (
 )
 from enbloc.model.dialects import YIELDING, membership, readable
 from enbloc.model.field_managers import schedulers_among
-from enbloc.model.groups import (
-    MOST_RUNS_KEPT,
-    Group,
-    GroupKey,
-    GroupMemory,
-    OnIncomplete,
-    Relaunch,
-    RunMemory,
-)
+from enbloc.model.groups import Group, GroupKey, OnIncomplete
 from enbloc.model.limits import offered
 from enbloc.model.names import (
     DERIVED_KEY,
@@ -39,7 +31,6 @@ from enbloc.model.names import (
     OUTDATED_REASONS,
     PLAN_KEY,
     RANK_KEY,
-    Condition,
 )
 from enbloc.model.node import Node
 from enbloc.model.pods import NodeSelectorTerm, Owner, Phase, Pod, PodKey, PodUID
@@ -49,11 +40,11 @@ from enbloc.model.runs import short
 from enbloc.model.selectors import Labels, Selector
 from enbloc.model.taints import Effect, Taint
 from enbloc.model.text import clipped, whole_number
-from enbloc.model.times import seconds_of
 from enbloc.model.versions import version_of
 from enbloc.model.workloads import equals
 from enbloc.wire.checkpoints import checkpointed
 from enbloc.wire.codec_groups import parts
+from enbloc.wire.codec_memory import memory
 from enbloc.wire.codec_selectors import (
     label_selector,
     preferred_node_terms,
@@ -80,10 +71,8 @@ from enbloc.wire.objects import (
     PodObject,
     PodSpecObject,
     PodStatusObject,
-    RelaunchObject,
     ReplicaSetObject,
     ReplicationControllerObject,
-    RunObject,
     ServiceObject,
     StatefulSetObject,
     TaintObject,
@@ -91,6 +80,7 @@ from enbloc.wire.objects import (
 )
 from enbloc.wire.pod_ends import admission_refusal, deleted_before_end, preempted
 from enbloc.wire.problems import Problems, quantities
+from enbloc.wire.times import seconds_of_text
 from enbloc.wire.topologies import topology_parts, topology_request
 
 __all__ = [
@@ -131,14 +121,10 @@ _MOST_TOLD: Final = 3
 _MOST_NAMED: Final = 1024
 #: Characters that a problem quotes of an object.
 _QUOTED: Final = 64
-#: How much of a condition's message is kept (characters).
-_LONGEST_NOTE: Final = 1024
-_LONGEST_TIME: Final = 64
 #: The longest wait of a preemptor for a pod to end (seconds).
 _LONGEST_GRACE: Final = 3600
 #: A kubelet writes the first status of a pod within this after it was bound (seconds).
 _FIRST_STATUS_SECONDS: Final = 30.0
-_kept_seconds = lru_cache(maxsize=16384)(seconds_of)
 
 
 class NodeAffinityTerms(NamedTuple):
@@ -219,7 +205,7 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
         extended_claim=extended.resource_claim_name or "" if extended else "",
         unready=_never_ready(ready, scheduled),
         ready_at=_since(ready, "True"),
-        started=_seconds(status.start_time) if status.start_time else None,
+        started=seconds_of_text(status.start_time),
         preempts=spec.preemption_policy != "Never",
         grace=_grace(spec),
         preempted=preempted(
@@ -287,7 +273,7 @@ def group(obj: PodGroupObject, keep: Prefixes = ()) -> Group:
         generation=metadata.generation or 0,
         resource_version=version,
         created=created,
-        memory=_memory(obj.status or PodGroupStatusObject()),
+        memory=memory(obj.status or PodGroupStatusObject()),
         problem=problems.text(),
         annotations=_kept(metadata.annotations or _EMPTY, keep),
         on_incomplete=on_incomplete,
@@ -354,67 +340,6 @@ def _min_resources(spec: PodGroupSpecObject, problems: Problems) -> dict[str, in
     if len(wrong) > _MOST_TOLD:
         problems.append(f"spec.minResources: {len(wrong) - _MOST_TOLD} more invalid names")
     return quantities(named, "spec.minResources", problems)
-
-
-def _memory(status: PodGroupStatusObject) -> GroupMemory:
-    said = {each.type: each.message or "" for each in status.conditions or ()
-            if each.status == "True"}  # fmt: skip
-    return GroupMemory(
-        run_name=status.run or "",
-        started=_maybe_seconds(status.started_time),
-        succeeded=status.succeeded or 0,
-        roles=tuple((role.name, role.succeeded or 0) for role in status.roles or ()),
-        attempts=status.attempts or 0,
-        initially_scheduled=Condition.INITIALLY_SCHEDULED in said,
-        runs=tuple(_run(each) for each in status.runs or () if each.name)[-MOST_RUNS_KEPT:],
-        expected=status.expected,
-        preempted=said.get(Condition.DISRUPTION_TARGET, "")[:_LONGEST_NOTE],
-    )
-
-
-def _run(run: RunObject) -> RunMemory:
-    nodes = ((each.name, each.min_group_count) for each in run.sub_groups or ())
-    counts = [("", run.min_group_count), *nodes]
-    return RunMemory(
-        name=run.name,
-        owners=run.owners or (),
-        minimums=_minimums(run),
-        scheduled=_maybe_seconds(run.scheduled_time),
-        started=_maybe_seconds(run.started_time),
-        succeeded=run.succeeded or 0,
-        roles=_succeeded(run),
-        queue_time=_maybe_seconds(run.queue_time),
-        plan=run.plan or "",
-        group_counts=_recorded(counts),
-        relaunch=_relaunch(run.relaunch) if run.relaunch is not None else None,
-    )
-
-
-def _relaunch(found: RelaunchObject) -> Relaunch:
-    return Relaunch(
-        found.succeeded or 0,
-        _minimums(found),
-        _succeeded(found),
-        _maybe_seconds(found.last_scheduled_time),
-    )
-
-
-def _minimums(found: RunObject | RelaunchObject) -> tuple[tuple[str, int], ...]:
-    roles = ((role.name, role.min_member) for role in found.roles or ())
-    return _recorded((("", found.min_member), *roles))
-
-
-def _recorded(numbers: Iterable[tuple[str, int | None]]) -> tuple[tuple[str, int], ...]:
-    """What a status says of each name; a server that does not validate may send any number."""
-    return tuple((name, number) for name, number in numbers if number is not None and number >= 0)
-
-
-def _succeeded(found: RunObject | RelaunchObject) -> tuple[tuple[str, int], ...]:
-    return tuple((role.name, role.succeeded or 0) for role in found.roles or ())
-
-
-def _maybe_seconds(text: str | None) -> float | None:
-    return _seconds(text) if text else None
 
 
 def _on_incomplete(spec: PodGroupSpecObject, problems: Problems) -> OnIncomplete:
@@ -488,14 +413,10 @@ def _condition(conditions: tuple[ConditionObject, ...] | None, kind: str) -> Con
     return None
 
 
-def _seconds(text: str) -> float | None:
-    return _kept_seconds(text) if len(text) <= _LONGEST_TIME else None
-
-
 def _since(condition: ConditionObject | None, status: str) -> float | None:
-    if condition is None or condition.status != status or not condition.last_transition_time:
+    if condition is None or condition.status != status:
         return None
-    return _seconds(condition.last_transition_time)
+    return seconds_of_text(condition.last_transition_time)
 
 
 def _grace(spec: PodSpecObject) -> float:
@@ -521,7 +442,7 @@ def _time(metadata: Metadata, problems: Problems) -> float:
     text = metadata.creation_timestamp
     if not text:
         return 0.0
-    seconds = _seconds(text)
+    seconds = seconds_of_text(text)
     if seconds is None:
         quoted = clipped(text, _QUOTED)
         problems.append(f'metadata.creationTimestamp: "{quoted}" is not an RFC 3339 time')
