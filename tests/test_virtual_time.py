@@ -108,11 +108,11 @@ class Stall(Clock):
         super().__init__(lambda: time.perf_counter() + self._missed)
         self._seconds, self._comes = seconds, comes
 
-    def pass_on(self) -> float:
+    def pass_on(self, waited: float = 0.0) -> float:
         if not self._missed:
             self._comes()
             self._missed = self._seconds
-        return super().pass_on()
+        return super().pass_on(waited)
 
 
 @pytest.mark.parametrize("timeout", [0.01, 5.0])
@@ -137,6 +137,23 @@ def test_a_day_passes_at_once_after_the_process_did_not_run_for_long() -> None:
     with asyncio.Runner(loop_factory=lambda: VirtualTimeLoop(clock)) as runner:
         runner.run(asyncio.sleep(24 * 3600))
     assert clock.now == 24 * 3600
+
+
+@pytest.mark.parametrize("others", [1, 20])
+def test_a_step_takes_the_work_that_it_is_and_not_what_others_keep_it_from(others: int) -> None:
+    """Of a minute's work, what is beyond the first seconds counts; others' time never does."""
+    work = 0.0
+
+    async def works() -> None:
+        nonlocal work
+        for _ in range(6000):
+            work += 0.01
+            await asyncio.sleep(0)
+
+    clock = Clock(lambda: (1 + others) * work, lambda: work)
+    with asyncio.Runner(loop_factory=lambda: VirtualTimeLoop(clock)) as runner:
+        runner.run(works())
+    assert 50 < clock.now < 60
 
 
 @pytest.fixture

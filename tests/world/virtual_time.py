@@ -30,9 +30,6 @@ MOST: Final = 0.01
 TICKS: Final = 1e6
 #: A loop that is never idle for so long, or is held up, may wait for the time (real seconds).
 STUCK: Final = 5.0
-#: Between two looks at the time this process ran for so long at most (real seconds): a machine that
-#: keeps it from running takes no time from a test.
-RAN: Final = 0.1
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -41,13 +38,22 @@ Ts = TypeVarTuple("Ts")
 class Clock:
     """The time of some loops, in seconds; and what their wall clock says.
 
+    A machine that keeps this process from running takes no time from a test: where time passes as
+    it does for everybody, only that counts for which the process worked, or waited as it wanted.
+
     Args:
         real: the time of everybody, in seconds.
+        work: for how long all threads of this process have run, in seconds.
     """
 
-    def __init__(self, real: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(
+        self,
+        real: Callable[[], float] = time.perf_counter,
+        work: Callable[[], float] = time.process_time,
+    ) -> None:
         self.now = 0.0
-        self._real, self._read, self._ran = real, real(), 0.0
+        self._real, self._work = real, work
+        self._read, self._ran = (real(), work()), 0.0
         self._epoch = time.time()
         self._lock = threading.Lock()
         self._loops: set[VirtualTimeLoop] = set()
@@ -117,10 +123,14 @@ class Clock:
                 self._set(_tick(self.now + real - max(self._looked, self._quiet + STUCK)))
                 self._looked = real
 
-    def pass_on(self) -> float:
-        """Let time pass if only that can help; after how many real seconds to ask again."""
+    def pass_on(self, waited: float = 0.0) -> float:
+        """Let time pass if only that can help; after how many real seconds to ask again.
+
+        Args:
+            waited: what was answered last, if that was waited for.
+        """
         with self._lock:
-            real, first = self._look(), min(self._idle.values(), default=math.inf)
+            real, first = self._look(waited), min(self._idle.values(), default=math.inf)
             since, self._looked = real - self._looked, real
             quiet = real - self._quiet
             if any(loop.unread() for loop in self._idle):
@@ -137,11 +147,12 @@ class Clock:
             self._set(first)
             return 0.0
 
-    def _look(self) -> float:
-        """For how long this process has run (real seconds)."""
-        real = self._real()
-        self._ran += min(RAN, real - self._read)
-        self._read = real
+    def _look(self, waited: float = 0.0) -> float:
+        """For how long this process has worked, or waited as it wanted (real seconds)."""
+        real, work = self._real(), self._work()
+        passed, worked = real - self._read[0], work - self._read[1]
+        self._ran += min(passed, worked + waited)
+        self._read = real, work
         return self._ran
 
     def _set(self, now: float) -> None:
@@ -247,9 +258,11 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
             return ready
         until = math.inf if timeout is None else _tick(self.clock.now + timeout)
         self.clock.idle(self, until)
+        wait = 0.0
         try:
             while not ready and self.clock.now < until:
-                ready = self._poll(self.clock.pass_on())
+                wait = self.clock.pass_on(wait)
+                ready = self._poll(wait)
             return ready
         finally:
             self.clock.busy(self)
