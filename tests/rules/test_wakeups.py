@@ -352,3 +352,19 @@ def test_a_node_that_another_member_could_go_to_wakes_the_gang() -> None:
     w.node("n2", cpu=1, labels=(("zone", "a"),))
     w.settle()
     assert w.where() == {"g-0": "n2", "g-1": "n1"}
+
+
+def test_who_keeps_apart_is_woken_when_a_nominated_pod_is_bound_elsewhere() -> None:
+    """Semantics §6.2: what another scheduler had nominated there is not there any more."""
+    w = World()
+    w.node("n1", 4, labels=(("host", "n1"),))
+    w.node("n2", 4, labels=(("host", "n2"),), taints=(Taint("t", "", Effect.NO_SCHEDULE),))
+    w.pod("x", scheduler="other", nominated="n1", priority=100, labels=(("app", "x"),))
+    selects = Selector((Requirement("app", Operator.IN, ("x",)),))
+    apart = PodAffinity(required=(PodAffinityTerm("host", selects),))
+    w.job("g", 2, pod=spec(cpu=1, pod_anti_affinity=apart))
+    w.settle()
+    assert not w.where("g-")
+    w.change("x", node="n2", nominated="")
+    w.settle()
+    assert set(w.where("g-").values()) == {"n1"}

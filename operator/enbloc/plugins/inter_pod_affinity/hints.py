@@ -37,7 +37,7 @@ def _pod_matters(event: Happening, pod: Pod) -> bool:
         return False
     near, apart = pod.spec.pod_affinity.required, pod.spec.pod_anti_affinity.required
     is_near = _all_name(near, pod, other)
-    if event.action & Action.ADD:
+    if event.action & Action.ADD and (is_near or not event.action & Action.DELETE):
         return is_near
     if event.action & Action.DELETE:
         # With the last of its like gone, a pod that wants them may be the first again.
