@@ -11,7 +11,7 @@ from enbloc.framework.decide import Plugin
 from enbloc.framework.hints import Action, Happening, Hint, Resource
 from enbloc.framework.profile import Profile
 from enbloc.model.node import Node
-from enbloc.model.pods import HostPort, NodeSelectorTerm, Pod, PodSpec
+from enbloc.model.pods import ContainerResource, HostPort, NodeSelectorTerm, Pod, PodSpec
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.taints import Effect, Taint, Toleration, TolerationOperator
 from enbloc.plugins.default_binder import DefaultBinder
@@ -31,8 +31,11 @@ OTHER = pod(spec(cpu=1), name="other")
 PLACED = replace(OTHER, node="a")
 
 
+DEVICES = frozenset({"x.y/z"})
+
+
 def of_node(action: Action, new: Node, old: Node | None = None) -> Happening:
-    return Happening(Resource.NODE, action, node=new, old_node=old)
+    return Happening(Resource.NODE, action, node=new, old_node=old, served=DEVICES)
 
 
 def of_pod(action: Action, new: Pod, old: Pod | None = None) -> Happening:
@@ -61,6 +64,23 @@ ROOM, FEATURE = Action.UPDATE_ALLOCATABLE, Action.UPDATE_DECLARED_FEATURE
 BIG = replace(A, allocatable=(("cpu", 8000), ("memory", 1), ("pods", 110)))
 MORE_MEMORY = replace(A, allocatable=(("cpu", 4000), ("memory", 9), ("pods", 110)))
 MORE_PODS = replace(A, allocatable=(("cpu", 4000), ("pods", 111)))
+SMALL = replace(A, allocatable=(("cpu", 1000), ("memory", 1), ("pods", 110)))
+OFFERS_ONE = replace(A, allocatable=(*A.allocatable, ("x.y/z", 1)))
+
+
+def served(cpu: int) -> Pod:
+    """It wants two of a resource that devices may serve, too."""
+    asks = spec(cpu=cpu)
+    return pod(
+        replace(
+            asks,
+            requests=(*asks.requests, ("x.y/z", 2)),
+            extended=(ContainerResource(0, "main", "x.y/z", 0, 2),),
+        )
+    )
+
+
+SERVED, TOO_LARGE = served(cpu=2), served(cpu=5)
 
 
 @pytest.mark.parametrize(
@@ -116,6 +136,22 @@ MORE_PODS = replace(A, allocatable=(("cpu", 4000), ("pods", 111)))
         pytest.param(
             NodeResourcesFit(ignored_resources=frozenset({"x.y/z"})), of_node(ADD, A),
             pod(PodSpec((("pods", 1), ("x.y/z", 9)))), True, id="it fits but for what is ignored",
+        ),
+        pytest.param(
+            NodeResourcesFit(), of_node(ADD, A), SERVED, True,
+            id="a resource that devices may serve, which the node does not offer",
+        ),
+        pytest.param(
+            NodeResourcesFit(), of_node(ROOM, A, SMALL), SERVED, True,
+            id="grown, without a resource that devices may serve",
+        ),
+        pytest.param(
+            NodeResourcesFit(), of_node(ADD, A), TOO_LARGE, False,
+            id="too small, without a resource that devices may serve",
+        ),
+        pytest.param(
+            NodeResourcesFit(), of_node(ADD, OFFERS_ONE), SERVED, False,
+            id="it offers too little of a resource that devices serve elsewhere",
         ),
         pytest.param(NodeResourcesFit(), of_node(TAINT, A, HARD), pod(), True, id="fit: taint"),
         pytest.param(NodeResourcesFit(), of_node(LABEL, SSD, A), pod(), False, id="fit: labels"),

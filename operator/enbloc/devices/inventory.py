@@ -508,6 +508,11 @@ class Inventory(Ledger[Fact, DeviceDecision, DeviceSeat]):
         requests, mappings = requests_for(pod.spec.extended, classes)
         return self._cache.demand(ClaimSpec(requests), self._classes.get), requests, mappings
 
+    @property
+    def served(self) -> frozenset[str]:
+        """The resources that devices of some class serve on nodes that do not offer them."""
+        return frozenset(self._by_resource)
+
     def served_by_devices(self, resource: str) -> bool:
         """Whether devices of some class serve a resource on nodes that do not offer it."""
         return resource in self._by_resource

@@ -87,6 +87,8 @@ class Happening(msgspec.Struct, frozen=True, gc=False):
         old_pod: the pod as it was before an update.
         node: the node as it is now (as it was, when it is gone), for events of nodes.
         old_node: the node as it was before an update.
+        served: extended resources that devices serve on nodes that do not offer them, for events of
+            nodes.
         group: the group concerned, for events of groups and of members.
         fact: the object as it is now (as it was, when it is gone), for events of volumes and
             devices.
@@ -99,6 +101,7 @@ class Happening(msgspec.Struct, frozen=True, gc=False):
     old_pod: Pod | None = None
     node: Node | None = None
     old_node: Node | None = None
+    served: frozenset[str] = frozenset()
     group: GroupKey | None = None
     fact: Fact | None = None
     old_fact: Fact | None = None

@@ -17,6 +17,7 @@ Only this object changes the node table and the pod table.
 import math
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final, assert_never
 
 from enbloc.engine import events as happened
@@ -253,6 +254,8 @@ class ClusterState:
             return []
         self.foreign_version += 1
         self.log.note(event)
+        served = ledgers_of(self.nodes).devices.served
+        of_node = partial(Happening, Resource.NODE, node=node, served=served)
         if NodeChange.ADDED in change:
             for uid in sorted(self._on.get(node.name, ())):
                 reservation, seat = self.reservations.get(uid), self._seats[uid]
@@ -262,14 +265,14 @@ class ClusterState:
                     self._leave(uid, counted=False)
                 else:
                     self._count(seat)
-            return [Happening(Resource.NODE, Action.ADD, node=node)]
+            return [of_node(Action.ADD)]
         if node.unschedulable:  # cordoning helps no group
             change &= ~NodeChange.UNSCHEDULABLE
         action = Action(0)
         for flag, meaning in _NODE_ACTIONS.items():
             if flag in change:
                 action |= meaning
-        return [Happening(Resource.NODE, action, node=node, old_node=old)] if action else []
+        return [of_node(action, old_node=old)] if action else []
 
     def _put(self, node: Node) -> NodeChange:
         """Write a node's row, and count placed requests of resources that no node has offered."""

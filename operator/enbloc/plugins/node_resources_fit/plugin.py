@@ -149,7 +149,12 @@ class NodeResourcesFit:
                 new.allocatable(name)[0] > old.allocatable(name)[0]
                 for name, _ in self._requests(pod.spec)
             )
-            if grown and self.filter(pod, new)[0]:
+            # An empty table knows no devices.
+            names = {each.resource for each in pod.spec.extended if each.resource in event.served}
+            if grown and all(
+                new.free(name)[0] >= amount or (name in names and not new.allocatable(name)[0])
+                for name, amount in self._requests(pod.spec)
+            ):
                 return True
         return False
 
