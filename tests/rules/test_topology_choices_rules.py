@@ -13,7 +13,7 @@ from enbloc.engine.decide.assign import place_group
 from enbloc.engine.events import SlotsFree
 from enbloc.model.names import RANK_KEY
 from enbloc.model.requirements import Operator, Requirement
-from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector
+from enbloc.model.selectors import PodAffinity, PodAffinityTerm, Selector, SpreadConstraint
 from enbloc.model.topology import Slice, TopologyPart, TopologyRequest
 from tests.rules.fabrics import (
     BLOCK,
@@ -472,3 +472,61 @@ def test_sub_groups_of_one_workload_lie_in_the_smallest_block_that_holds_all(
         members(w, role, count)
     w.settle()
     assert lying(w, "g", (BLOCK,)) == {block: 10}
+
+
+POOLS = {"a1": "r1/p1", "a2": "r2/p1", "b1": "r3/p2", "b2": "r4/p2"}
+
+
+def pools_of_racks() -> World:
+    """Two pools of two racks of four CPUs, and a node of one CPU in the second pool."""
+    w = fabric("")
+    for name, at in {**POOLS, "c1": "r5/p2"}.items():
+        rack, pool = at.split("/")
+        labels = ((BLOCK, "b"), (RACK, rack), (ZONE, "z"), ("pool", pool))
+        w.node(name, 1 if name == "c1" else 4, labels=labels)
+    return w
+
+
+NEAR_CACHE = PodAffinity(
+    required=(PodAffinityTerm("pool", Selector((Requirement("app", Operator.IN, ("cache",)),))),)
+)
+
+
+def near_the_cache(w: World) -> None:
+    """A gang of two slices, in the pool of a cache."""
+    w.group("g", 8, topology=TopologyRequest("", slices=(Slice(4, "rack"),)), timeout=60)
+    for index in range(8):
+        w.member(f"g-{index}", "g", spec=spec(cpu=1, pod_affinity=NEAR_CACHE))
+
+
+def test_slices_lie_where_pod_affinity_allows_though_other_racks_come_first() -> None:
+    """Semantics §11.9 and §2.1."""
+    w = pools_of_racks()
+    w.pod("cache", node="c1", spec=spec(cpu=1), labels=(("app", "cache"),))
+    near_the_cache(w)
+    w.settle()
+    assert set(w.where("g-").values()) == {"b1", "b2"}
+
+
+def test_slices_that_wait_for_who_they_want_to_be_near_are_woken_by_it() -> None:
+    """Semantics §11.9 and §6.2."""
+    w = pools_of_racks()
+    near_the_cache(w)
+    w.settle()
+    assert not w.where("g-")
+    assert "node(s) didn't match pod affinity rules" in message(w, "g")
+    w.pod("cache", node="c1", spec=spec(cpu=1), labels=(("app", "cache"),))
+    w.settle()
+    assert set(w.where("g-").values()) == {"b1", "b2"}
+
+
+def test_slices_are_spread_as_evenly_as_is_asked() -> None:
+    """Semantics §11.9 and §2.1."""
+    w = pools_of_racks()
+    own = Selector((Requirement("app", Operator.IN, ("g",)),))
+    even = spec(cpu=1, spread=(SpreadConstraint("pool", 2, selector=own),))
+    w.group("g", 8, topology=TopologyRequest("", slices=(Slice(2, "rack"),)), timeout=60)
+    for index in range(8):
+        w.member(f"g-{index}", "g", spec=even, labels=(("app", "g"),))
+    w.settle()
+    assert Counter(POOLS[node][-1] for node in w.where("g-").values()) == {"1": 4, "2": 4}

@@ -236,6 +236,33 @@ def test_a_lost_member_is_replaced_in_the_rack_of_its_slice() -> None:
     assert ranks_by_rack(w) == racks_
 
 
+def test_members_lost_of_two_slices_within_one_are_replaced_in_the_rack_of_each() -> None:
+    """Semantics §11.9 and §11.2."""
+    w = fabric("a1=z/b/r1:1 a2=z/b/r1:1 b1=z/b/r2:1 b2=z/b/r2:1")
+    sliced(w, 4, Slice(4, "block"), Slice(2, "rack"), on_incomplete="Keep")
+    w.settle()
+    w.run_pods(sorted(w.where("g-")))
+    w.settle()
+    racks_ = ranks_by_rack(w)
+    lost = [racks_["a"][0], racks_["b"][0]]
+    for rank in lost:
+        w.delete(f"g-{rank}")
+    for rank in lost:
+        w.member(f"g-{rank}", "g", spec=ONE_CPU)
+    w.settle()
+    assert ranks_by_rack(w) == racks_
+
+
+def test_a_leader_leaves_the_hosts_of_workers_within_a_slice_too() -> None:
+    """Semantics §11.9 and §2.1: it takes the smallest host, in which no worker has room."""
+    w = fabric("a=z/b/r1:2 b=z/b/r1:3 c=z/b/r1:4")
+    w.group("g", 5, topology=TopologyRequest("", slices=(Slice(5, "rack"),)), timeout=60)
+    for index in range(5):
+        w.member(f"g-{index}", "g", spec=spec(cpu=2 if index else 1))
+    w.settle()
+    assert len(w.where("g-")) == 5
+
+
 def test_members_of_two_kinds_are_cut_into_slices_too() -> None:
     """Semantics §11.9."""
     w = fabric("a1=z/b/r1:4 b1=z/b/r2:3 c1=z/b/r3:2")

@@ -31,6 +31,8 @@ from enbloc.model.pods import Pod, PodUID
 
 #: How many further domains a slice of unlike members tries besides that of the slice before it.
 _MOST_DOMAINS: Final = 8
+#: Of how many kinds of members it is looked at whether they affect where the others may be.
+_MOST_KINDS: Final = 16
 #: The most rows that one decision reads: for each kind of members whenever a domain is tried, once
 #: for each slice that is cut again, and for unlike members several times for each kind in a slice,
 #: whenever it is tried in a domain. A slice itself, and a member that is placed by itself, each
@@ -103,7 +105,7 @@ def place_slices(
         mask: bool[N]: where members may be.
         place: places the members of one slice.
         budget: what the decision may still cost.
-        steps: how much searches may cost for slices whose members have devices.
+        steps: how much searches may cost for slices of unlike members.
     """
     ranks = ranks_by_need(facts)
     pods = sorted(facts.pending, key=lambda pod: ranks[pod.uid])[: facts.lacking]
@@ -149,19 +151,33 @@ class _Placing:
 
     def placed(self, pods: Sequence[Pod], mask: Mask) -> Outcome:
         """Place these members, in rank order, on some rows (bool[N])."""
-        self._slots = np.where(mask, self._slots, 0)
         keys = set(self.trial.keys(pods))
         self._alike = len(keys) == 1 and next(iter(keys)).holds is None
+        ranking = self._origin.ranking(pods[0]) if self._alike else None
+        refused = ranking is not None and ranking.refused is not None
+        if ranking is not None and not refused and ranking.independent(pods[:1]):
+            mask = mask & ranking.mask  # which members change on their own rows only
+        slots = np.where(mask, self._slots, 0)
+        outcome = self._laid_out(pods, slots)
+        if self._alike and not outcome.failed and not self._accepted(mask):
+            if refused:
+                outcome.failed = True
+                outcome.note(self.trial.diagnosis(pods[0]), pods[0])
+            else:  # sums know nothing of affinity or spread: ask plugins slice by slice
+                self._alike, self._rows, self.trial = False, [], self._origin
+                outcome = self._laid_out(pods, slots)
+        outcome.needed = self._rows
+        return outcome
+
+    def _laid_out(self, pods: Sequence[Pod], slots: Numbers) -> Outcome:
+        """Place the slices where there is room for so many members (int64[N])."""
+        self._slots = slots.copy()
         outcome = Outcome()
         if not self._cut(pods, self._locality.levels.slices, outcome):
             outcome.failed = True
             if self._budget.left < 0:
                 outcome.lacks = "slices are too many for one decision; use larger ones"
                 self._note(outcome, pods[0], "node(s) were not tried for every slice")
-        elif self._alike and not self._accepted(mask):
-            outcome.failed = True
-            outcome.note(self.trial.diagnosis(pods[0]), pods[0])
-        outcome.needed = self._rows
         return outcome
 
     def _cut(self, pods: Sequence[Pod], specs: Sequence[Spec], outcome: Outcome) -> bool:
@@ -177,8 +193,8 @@ class _Placing:
             held = self._held(self._ranks[members[0].uid] // size, size, own.codes)
             if not self._budget.take(_OF_A_SLICE + own.count):
                 return False
-            if not fills:
-                room = self._room(level, inner, count)
+            if not fills:  # the trial decides where a domain that holds others takes the rest
+                room = own.sums(self._slots) if len(held) else self._room(level, inner, count)
             skipped = () if self._alike else self._refused.get((level, self._classes(members)), ())
             for domain in self._in_turn(room, count, left, last, held, skipped):
                 if fills:
@@ -239,7 +255,15 @@ class _Placing:
                 question = level, self._classes(members)
                 refused[question] = refused.get(question, frozenset()) | {domain}
             self._refused = refused
+        elif not self._alike and not self._independent(members):
+            self._refused = {}  # they may be what was lacking there
         return fits
+
+    def _independent(self, members: Sequence[Pod]) -> bool:
+        """Whether plugins answer about such members as before once these are placed."""
+        kinds = list(dict(zip(self.trial.keys(members), members, strict=True)).values())
+        kinds = kinds[:_MOST_KINDS]
+        return all(self.trial.ranking(each).independent(kinds) for each in kinds)
 
     def _classes(self, members: Sequence[Pod]) -> Classes:
         return frozenset(Counter(self.trial.keys(members)).items())
@@ -276,8 +300,7 @@ class _Placing:
         )
         region = rows & (self._slots > 0)
         within = inside(self.trial, region, OUTSIDE)
-        devices = any(pod.spec.resource_claims for pod in members)
-        floor = self._place(part, within, min(self._share, self._steps) if devices else 0)
+        floor = self._place(part, within, min(self._share, self._steps))
         self._steps -= floor.outcome.steps
         outcome.steps += floor.outcome.steps
         if floor.outcome.failed:
