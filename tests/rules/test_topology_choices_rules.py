@@ -530,3 +530,18 @@ def test_slices_are_spread_as_evenly_as_is_asked() -> None:
         w.member(f"g-{index}", "g", spec=even, labels=(("app", "g"),))
     w.settle()
     assert Counter(POOLS[node][-1] for node in w.where("g-").values()) == {"1": 4, "2": 4}
+
+
+def test_what_others_do_elsewhere_takes_no_member_out_of_a_plan_that_is_spread() -> None:
+    """Semantics §3.1: members are looked at in the order in which they were accepted."""
+    w = fabric("a1=z/b/r1:2 b1=z/b/r2:2 c1=z/b/r3:2", slots=3)
+    own = Selector((Requirement("app", Operator.IN, ("g",)),))
+    even = spec(cpu=1, spread=(SpreadConstraint(RACK, 1, selector=own),))
+    w.group("g", 6, timeout=600, topology=TopologyRequest("", "block"))
+    for index in range(6):
+        w.member(f"g-{index}", "g", spec=even, labels=(("app", "g"),))
+    w.step()
+    w.node("far", 1)
+    w.settle()
+    assert len(w.where("g-")) == 6
+    assert len(w.plans()) == 1

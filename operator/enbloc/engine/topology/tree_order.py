@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tree order: identical members lie along the tree in the order of their controller's numbers."""
 
+from collections import deque
 from collections.abc import Hashable, Sequence
 
 import numpy as np
@@ -18,6 +19,8 @@ def along_the_tree(
 ) -> list[tuple[Pod, int]]:
     """Give the same rows to the same members, neighbours in rank to rows that are near each other.
 
+    The rows stay in the order in which plugins accepted them, one after the other.
+
     Args:
         placed: members and their rows.
         alike: equal for members that can swap rows; None = a member that cannot.
@@ -31,8 +34,12 @@ def along_the_tree(
     for places in of.values():
         pods = sorted((placed[at][0] for at in places), key=_turn)
         rows = _depth_first([placed[at][1] for at in places], domains)
-        for at, pod, row in zip(places, pods, rows, strict=True):
-            found[at] = pod, row
+        on: dict[int, deque[Pod]] = {}
+        for pod, row in zip(pods, rows, strict=True):
+            on.setdefault(row, deque()).append(pod)
+        for at in places:
+            row = placed[at][1]
+            found[at] = on[row].popleft(), row
     return found
 
 
