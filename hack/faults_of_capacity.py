@@ -163,8 +163,8 @@ CAPACITY: Final = (
     ),
     Fault(
         "reservation-without-the-limit-of-its-namespace",
-        "ReservedAmounts(_within(limits, found, subject) if limits else found)",
-        "ReservedAmounts(found)",
+        "ReservedAmounts(_within(limits, amounts, subject) if limits else amounts)",
+        "ReservedAmounts(amounts)",
     ),
     Fault(
         "reservation-not-prolonged-by-progress",

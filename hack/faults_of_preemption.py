@@ -97,8 +97,8 @@ PREEMPTION: Final = (
     ),
     Fault(
         "reserve-nothing-after-a-refused-binding",
-        "each.nodes.get(pod.uid))]\n        self._reserve(facts, nodes, turn.now, each.until)",
-        "each.nodes.get(pod.uid))]\n        del nodes",
+        "self._reserver.reserve(facts, nodes, turn.now, each.until)\n\n    def _resume",
+        "del nodes\n\n    def _resume",
     ),
     Fault(
         "preempt-during-a-pause",

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from enbloc.engine.plan import Assignment
-from enbloc.engine.state.capacity import free_capacity
+from enbloc.engine.state.capacity import free_capacity, reserved_amounts
+from enbloc.engine.state.reservations import MIN_RESOURCES, PREEMPTION, Against
+from enbloc.engine.state.reservations import Reservation as Reserved
 from enbloc.model.groups import GroupKey
 from enbloc.model.nodes import Nodes
 from tests.engine.reserving import MinResourcesLedger, Reservation
@@ -401,3 +403,16 @@ def test_what_is_reserved_is_added_up_again_only_when_it_or_the_order_changed() 
     assert [each.group.name for each in ledger.capacity.amounts] == ["b", "a"]
     ledger.drop(key("b"))
     assert [each.group.name for each in ledger.capacity.amounts] == ["a"]
+
+
+@pytest.mark.parametrize("first", [PREEMPTION, MIN_RESOURCES])
+def test_what_is_kept_free_for_a_preemptor_is_part_of_its_min_resources(first: str) -> None:
+    ledger = MinResourcesLedger()
+    ledger.order._keys[key("a")] = (1,)
+    due = {PREEMPTION: amounts(cpu=2), MIN_RESOURCES: amounts(cpu=3)}
+    kept = [
+        Reserved(purpose, purpose, Against.LATER, key("a"), amount=due[purpose])
+        for purpose in sorted(due, key=lambda purpose: purpose != first)
+    ]
+    [only] = reserved_amounts(kept, ledger.order, {}).amounts
+    assert only.due == Counter(cpu=3000)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enbloc.model.text import clipped, printable, quoted, whole_number
+from enbloc.model.text import clipped, printable, quoted, sentences, whole_number
 from enbloc.model.times import micro_time_text, seconds_of, span_text, time_text
 
 #: From 1970 to 9999.
@@ -31,6 +31,19 @@ def test_a_message_fits_and_keeps_its_beginning(message: str) -> None:
 )
 def test_a_long_message_is_cut_between_words(message: str, limit: int, short: str) -> None:
     assert clipped(message, limit) == short
+
+
+@pytest.mark.parametrize(
+    ("texts", "line"),
+    [
+        pytest.param((), "", id="nothing"),
+        pytest.param(("", "one"), "one", id="one"),
+        pytest.param(("one", "", "two", "three."), "one. two. three.", id="several"),
+        pytest.param(("one.", "two…", "three"), "one. two… three", id="that have an end"),
+    ],
+)
+def test_sentences_are_kept_apart(texts: tuple[str, ...], line: str) -> None:
+    assert sentences(*texts) == line
 
 
 @given(st.text())

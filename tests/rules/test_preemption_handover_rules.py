@@ -10,9 +10,10 @@ import pytest
 from enbloc.engine.events import EvictRefused, SlotsFree
 from enbloc.engine.eviction.victims import MOST_AWAITED
 from enbloc.model.pods import Phase
+from tests.rules.preempting import full
 from tests.rules.test_preemption_life_rules import accept
 from tests.rules.world import JOB
-from tests.world.builders import spec
+from tests.world.builders import amounts, spec
 from tests.world.cluster import Cluster
 
 
@@ -55,6 +56,31 @@ def test_a_new_leader_has_the_rest_of_a_group_of_another_scheduler_leave(nominat
 
     assert sorted(each.pod.name for each in cluster.evicted) == ["theirs-2", "theirs-3"]
     assert set(cluster.where()) == {"high"}
+
+
+@pytest.mark.parametrize("process", [Cluster.restarted, Cluster.taken_over])
+def test_a_new_leader_keeps_what_becomes_free_for_what_a_gang_reserves(
+    process: Callable[[Cluster], Cluster],
+) -> None:
+    """Semantics §10.3."""
+    cluster = full("n1 n2 n3")
+    cluster.evict_answer = lambda _: "slow"
+    cluster.group("g", 1, min_resources=amounts(cpu=3))
+    cluster.pod("g-0", "g", priority=10)
+    cluster.settle()
+    cluster.change("g-0", nominated="n1")
+    for name in ("n1", "n2", "n3"):
+        cluster.change(f"low-{name}", preempted=True, deleting=True)
+    cluster.settle()
+    cluster = process(cluster)
+    for name in ("n3", "n2", "n1"):
+        cluster.delete(f"low-{name}")
+        cluster.pod(f"again-{name}")
+        cluster.settle(seconds=1)
+    cluster.settle(seconds=20)
+
+    assert set(cluster.where()) == {"g-0"}
+    assert not cluster.evicted
 
 
 def preempted_in_part(kind: str, nominated: int, marked: int) -> Cluster:

@@ -132,6 +132,47 @@ def test_what_becomes_free_is_nobody_elses() -> None:
     assert len(cluster.where("high")) == 2
 
 
+def test_what_becomes_free_for_what_a_gang_reserves_is_nobody_elses() -> None:
+    """Semantics §10.3."""
+    cluster = full("n1 n2 n3")
+    cluster.evict_answer = lambda _: "slow"
+    cluster.group("g", 1, min_resources=amounts(cpu=3))
+    cluster.pod("g-0", "g", priority=10)
+    cluster.settle()
+    for name in ("n1", "n2", "n3"):
+        cluster.delete(f"low-{name}")
+        cluster.pod(f"again-{name}")  # its controller is quick
+        cluster.settle(seconds=1)
+    cluster.settle(seconds=20)
+
+    assert set(cluster.where()) == {"g-0"}
+    assert len(cluster.evicted) == 3
+
+
+def test_what_a_preemptor_reserves_is_named_to_others_and_theirs_once_it_is_gone() -> None:
+    """Semantics §10.3."""
+    cluster = full("n1 n2 n3")
+    cluster.evict_answer = lambda _: "slow"
+    cluster.group("g", 1, min_resources=amounts(cpu=3))
+    cluster.pod("g-0", "g", priority=10)
+    cluster.settle()
+    for name in ("n2", "n3"):
+        cluster.delete(f"low-{name}")
+    cluster.pod("other")
+    cluster.settle(seconds=5)
+    waits, lacks = cluster.condition("g"), cluster.pod_conditions("other")[-1][1]
+    cluster.delete("g-0")
+    cluster.settle(seconds=5)
+
+    assert waits[2].startswith(
+        "minResources needs 3 cpu free in the cluster; 2 is free. preemption: waiting for "
+    )
+    assert lacks.startswith(
+        "1 cpu requested, 2 free in the cluster, 2 reserved for ns/g. preemption: "
+    )
+    assert cluster.where("other")
+
+
 def test_nobody_is_told_twice() -> None:
     """Semantics §10.3."""
     cluster = full()

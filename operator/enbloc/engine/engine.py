@@ -51,7 +51,6 @@ from enbloc.engine.tally import Census, Tally
 from enbloc.engine.trial import Stopwatch, timed
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
-from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.framework.profile import Profile
 from enbloc.ledgers import ledgers_of
 from enbloc.model.groups import GroupKey
@@ -97,7 +96,7 @@ class Engine:
         self._min_resources = MinResources(
             core.state, core.groups, core.plans, core.order, core.reporter, self.settings
         )
-        self._preemptions = Preemptions(core)
+        self._preemptions = Preemptions(core, self._min_resources.to_be_free)
         self._policies: tuple[Policy, ...] = (
             NodeHistory(core.observations),
             self._repair,
@@ -386,15 +385,14 @@ class Engine:
     def _let_by(self, turn: Turn, run: Run, before: Key | None) -> None:
         """Let those try that a group no longer precedes, if it holds what they could use.
 
-        That are nodes reserved for it, and those of its members if its priority has fallen.
+        That is what is reserved for it, and nodes of its members if its priority has fallen.
         """
         order = self._core.order
         after = order.of(run.key)
         if run.solo or before is None or after is None or not before < after:
             return
-        for reservation in self._state.reservations.on_nodes(run.key):
-            happening = Happening(Resource.POD, Action.DELETE, pod=reservation.pod)
-            turn.happened.append(happening)
+        reserved = self._state.reservations.until_placed(run.key)
+        turn.happened += (each.released for each in reserved)
         if run.bound and (order.level(after) is None or order.level(before) != order.level(after)):
             turn.fallen = True
 

@@ -54,6 +54,12 @@ def _visible(char: str) -> bool:
     return char.isprintable() and char not in _BLANK and unicodedata.category(char) not in _MARKS
 
 
+def sentences(*texts: str) -> str:
+    """The texts that are not empty, in one line, with a full stop after each but the last."""
+    *first, last = filter(None, texts) if any(texts) else ("",)
+    return " ".join([*(text if text.endswith((".", "…")) else f"{text}." for text in first), last])
+
+
 def several(texts: Sequence[str], most: int, count: int | None = None) -> str:
     """The first `most` texts, joined by commas, and how many more there are.
 

@@ -15,7 +15,7 @@ from enbloc.engine.deadlines import Deadlines
 from enbloc.engine.effects import Attempt, Bind, CancelPlan
 from enbloc.engine.events import BindRefused, Bound, PreBindFailed, PreBound
 from enbloc.engine.plan import Assignment, Plan
-from enbloc.engine.state import HELD, PREEMPTION, ClusterState, Order, Trials
+from enbloc.engine.state import ClusterState, Order, Trials
 from enbloc.engine.tally import Tally
 from enbloc.engine.trial import asked, asked_status
 from enbloc.engine.turn import End, Ending, Refusal, Turn
@@ -141,9 +141,9 @@ class Plans:
         self, plan: Plan, profile: Profile, facts: GroupFacts, turn: Turn, attempt: Attempt
     ) -> None:
         """Reserve a plan's capacity, and ask Permit plugins about it."""
-        for purpose in (HELD, PREEMPTION):  # the plan itself reserves this capacity from here on
-            reserved = self._state.reservations.of(purpose, plan.group)
-            turn.happened += self._state.release(reserved)
+        # The plan itself reserves this capacity from here on.
+        reserved = self._state.reservations.until_placed(plan.group)
+        turn.happened += self._state.release(reserved)
         turn.happened += self._state.assume(plan, self._order)
         seen = Basis(self._state.foreign_version, 0)
         open_plan = OpenPlan(plan, profile, facts, seen, attempt, self.opened)

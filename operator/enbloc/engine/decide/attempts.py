@@ -15,7 +15,7 @@ from enbloc.engine.admission import Admission
 from enbloc.engine.choices import with_planned
 from enbloc.engine.core import Core
 from enbloc.engine.decide.assign import place_group
-from enbloc.engine.decide.cycle import AllowedCapacity, Placer, schedule_group, to_be_admitted
+from enbloc.engine.decide.cycle import AllowedCapacity, Placer, schedule_group
 from enbloc.engine.decide.decision import Decision, VictimSearch, decision_input
 from enbloc.engine.effects import Attempt, Decided
 from enbloc.engine.left_overs import LeftOvers
@@ -24,7 +24,7 @@ from enbloc.engine.policies import MinResources, Policy, Preemptions
 from enbloc.engine.preemption import Searched, preempting
 from enbloc.engine.queue import CapacityPrecheck, Item, Refutations
 from enbloc.engine.report import ReasonAndMessage
-from enbloc.engine.state import GroupAmount, Run
+from enbloc.engine.state import GroupAmount, Run, to_be_admitted
 from enbloc.engine.trial import Search, Trial, preferring
 from enbloc.engine.turn import Turn
 from enbloc.errors import PluginError
@@ -36,6 +36,7 @@ from enbloc.ledgers import ledgers_of
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import Reason
 from enbloc.model.pods import Pod
+from enbloc.model.text import sentences
 from enbloc.storage.wanted import to_be_made
 
 #: Steps of search while other groups wait for a first attempt, about 3 ms.
@@ -238,7 +239,7 @@ class Attempts:
             return replace(plan, verdict=PlanResult.ERROR, message=str(error))
         if said is None:
             return None
-        plan = replace(plan, message=" ".join(filter(None, (plan.message, said))))
+        plan = replace(plan, message=sentences(plan.message, said))
         if said and allowed is not None and allowed.capacity:  # that may be what keeps it out
             plan = replace(plan, rejectors=plan.rejectors | {GANG_PLUGIN})
         return plan

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from enbloc.engine.decide.assign import MOST_HOSTS_SEARCHED, place_floor, place_group
 from enbloc.engine.decide.explain import MOST_KINDS, Kind, kinds_of, misfits, unplaced
 from enbloc.engine.plan import GANG_PLUGIN, Assignment, Plan, PlanResult, Refutation
-from enbloc.engine.state import GroupAmount, ReservedAmounts, beyond
+from enbloc.engine.state import GroupAmount, ReservedAmounts, beyond, to_be_admitted
 from enbloc.engine.topology import (
     DueInDomain,
     ReservedDomains,
@@ -283,15 +283,6 @@ def _group_pre_filtered(plan_id: str, facts: GroupFacts, trial: Trial) -> Plan |
             pending=name if status.code is Code.PENDING else frozenset(),
         )
     return None
-
-
-def to_be_admitted(facts: GroupFacts) -> bool:
-    """Whether the capacity that the group wants before any member starts must be free.
-
-    What a started gang has lost is placed again, whatever else it may want: it was admitted.
-    A gang that has lost everything has nothing reserved, and is admitted again (semantics §5.1).
-    """
-    return facts.deficit and not (facts.started and facts.held_in_part)
 
 
 def _short(plan_id: str, facts: GroupFacts, trial: Trial, allowed: AllowedCapacity) -> Plan | None:

@@ -27,6 +27,7 @@ from enbloc.engine.state import (
     Order,
     ReservedAmounts,
     Run,
+    to_be_admitted,
 )
 from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
@@ -143,6 +144,11 @@ class MinResources(Policy):
         """Return what a group wants, after other groups of its family may have got members."""
         order = self._order.of(run.key) or wanted.order
         return wanted._replace(order=order, due=self._due(run))
+
+    def to_be_free(self, facts: GroupFacts) -> Counter[str]:
+        """Return what must be free for a group before it may start, with what its pods request."""
+        run = self._groups.get(facts.key)
+        return self._due(run) if run is not None and to_be_admitted(facts) else Counter()
 
     def _due(self, run: Run) -> Counter[str]:
         wanted = Counter(dict(run.group.min_resources if run.group else ()))

@@ -16,6 +16,7 @@ from enbloc.engine.state.capacity import (
     beyond,
     free_amounts,
     reserved_amounts,
+    to_be_admitted,
 )
 from enbloc.engine.state.checkpoint import (
     Arrays,
@@ -78,4 +79,5 @@ __all__ = [
     "reserved_amounts",
     "solo_key",
     "stand_in",
+    "to_be_admitted",
 ]

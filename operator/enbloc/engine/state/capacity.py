@@ -19,6 +19,7 @@ import numpy as np
 from enbloc.engine.plan import Assignment
 from enbloc.engine.state.order import Key, Order
 from enbloc.engine.state.reservations import MIN_RESOURCES, Reservation
+from enbloc.framework.facts import GroupFacts
 from enbloc.model.amounts import Amounts, sums
 from enbloc.model.groups import GroupKey
 from enbloc.model.nodes import Nodes
@@ -256,23 +257,26 @@ def reserved_amounts(
     """Return what these reservations leave; holders without a place in the order hold nothing.
 
     Args:
-        reservations: of amounts of the cluster.
+        reservations: of amounts of the cluster; what a group's minResources reserve includes what
+            others reserve for it.
         order: which group precedes which.
         limits: the most of a resource that minResources reserve in one namespace; the last in the
             order are cut.
     """
-    found: list[GroupAmount] = []
+    found: dict[GroupKey, GroupAmount] = {}
     subject: set[GroupKey] = set()
     for reservation in reservations:
-        if reservation.amount and reservation.holder is not None:
-            key = order.of(reservation.holder)
+        holder = reservation.holder
+        if reservation.amount and holder is not None and holder not in subject:
+            key = order.of(holder)
             if key is not None:
                 due = Counter(dict(reservation.amount))
                 where = reservation.labels, reservation.nodes
-                found.append(GroupAmount(reservation.holder, reservation.family, key, due, *where))
+                found[holder] = GroupAmount(holder, reservation.family, key, due, *where)
             if reservation.purpose == MIN_RESOURCES:
-                subject.add(reservation.holder)
-    return ReservedAmounts(_within(limits, found, subject) if limits else found)
+                subject.add(holder)
+    amounts = found.values()
+    return ReservedAmounts(_within(limits, amounts, subject) if limits else amounts)
 
 
 def _within(
@@ -290,6 +294,15 @@ def _within(
             mine[name] -= kept[name]
         if +kept:
             yield each._replace(due=+kept)
+
+
+def to_be_admitted(facts: GroupFacts) -> bool:
+    """Whether the capacity that the group wants before any member starts must be free.
+
+    What a started gang has lost is placed again, whatever else it may want: it was admitted.
+    A gang that has lost everything has nothing reserved, and is admitted again (semantics §5.1).
+    """
+    return facts.deficit and not (facts.started and facts.held_in_part)
 
 
 def free_capacity(nodes: Nodes, resources: tuple[str, ...]) -> dict[str, int]:

@@ -430,10 +430,9 @@ class ClusterState:
             if reservation.pod is not None and reservation.id in self._seats:
                 self._leave(PodUID(reservation.id))
                 self.foreign_version += 1
-                happenings.append(Happening(Resource.POD, Action.DELETE, pod=reservation.pod))
+                happenings.append(reservation.released)
             elif reservation.amount:
-                action = Action.UPDATE_MINIMUM
-                happenings.append(Happening(Resource.POD_GROUP, action, group=reservation.holder))
+                happenings.append(reservation.released)
         return happenings
 
     def expire_reservations(self, now: float) -> list[Happening]:

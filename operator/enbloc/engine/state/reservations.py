@@ -10,12 +10,14 @@ reserved by            what                against                              
 an open plan           a member's node     everyone                                  it is bound
 a lost member's gang   the member's node   groups ordered later                      its deadline
 a preemptor            a pod's node        groups ordered later                      it is placed
+                       an amount³          groups ordered later                      it is placed
 minResources           an amount²          groups ordered later, but its family¹     no progress
 another scheduler      a pod's node        groups of no higher priority, or all      five minutes
 =====================  ==================  ========================================  ==============
 
 ¹ groups of the same namespace and controller that have no minResources themselves share it.
 ² less by what is held for lost members of the same group.
+³ of its minResources, less by what its pending pods request.
 
 A reservation on a node that has begun is counted in the tables, as a pod is; a decision about a
 group that may ignore it removes it from its own copy. A later one is in no table; a decision about
@@ -31,6 +33,7 @@ from typing import Final, NamedTuple
 
 from enbloc.engine.state.order import Order
 from enbloc.framework.facts import GroupFacts
+from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.ledgers import Decisions
 from enbloc.model.grouped import Grouped
 from enbloc.model.groups import GroupKey
@@ -99,6 +102,13 @@ class Reservation(NamedTuple):
     def affects_amounts(self) -> bool:
         """Whether what may be taken of the cluster beside reserved amounts depends on it."""
         return bool(self.amount) or self.purpose == HELD
+
+    @property
+    def released(self) -> Happening:
+        """What happens for the groups that it kept out, once it keeps them out no longer."""
+        if self.pod is not None:
+            return Happening(Resource.POD, Action.DELETE, pod=self.pod)
+        return Happening(Resource.POD_GROUP, Action.UPDATE_MINIMUM, group=self.holder)
 
     @property
     def timed(self) -> bool:
@@ -173,8 +183,8 @@ class ReservationLedger:
         """Return what is reserved for one purpose, other than plans, and group; oldest first."""
         return tuple(self._of.get((purpose, holder), {}).values())
 
-    def on_nodes(self, holder: GroupKey) -> Sequence[Reservation]:
-        """Return what is reserved on nodes against groups ordered after this one."""
+    def until_placed(self, holder: GroupKey) -> Sequence[Reservation]:
+        """Return what is reserved for a group against later ones until it is planned."""
         return (*self.of(HELD, holder), *self.of(PREEMPTION, holder))
 
     def with_purpose(self, purpose: str) -> list[Reservation]:

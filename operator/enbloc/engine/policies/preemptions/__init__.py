@@ -15,7 +15,7 @@ a unit           `EvictionCounts`: how often it was evicted        an hour later
 ===============  ================================================  =================================
 
 Each also ends with its group. `OpenPreemptions` tells which of those under way something concerns;
-`begun` finds what another leader has begun.
+`begun` finds what another leader has begun, and `Reserver` reserves what becomes free.
 """
 
 from enbloc.engine.policies.preemptions.preemptions import Preemptions

@@ -14,7 +14,7 @@ none takes what becomes free piece by piece (semantics §10.3).
 """
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
@@ -32,6 +32,7 @@ from enbloc.engine.policies.preemptions.leavers import Leavers, leavers_of
 from enbloc.engine.policies.preemptions.open_preemptions import OpenPreemptions
 from enbloc.engine.policies.preemptions.preempted_by import PreemptedBy
 from enbloc.engine.policies.preemptions.preemptor_queue import PreemptorQueue
+from enbloc.engine.policies.preemptions.reserving import Reserver, ToBeFree
 from enbloc.engine.policies.preemptions.rests import Rests
 from enbloc.engine.policies.preemptions.setbacks import AllSetbacks
 from enbloc.engine.policies.preemptions.under_way import (
@@ -63,7 +64,7 @@ from enbloc.engine.preemption import (
     unit_name,
 )
 from enbloc.engine.queue import QueuePlace
-from enbloc.engine.state import PREEMPTION, Against, Reservation, Run, nominated
+from enbloc.engine.state import PREEMPTION, Run
 from enbloc.engine.tally import CALLED_UP
 from enbloc.engine.trial import Trial
 from enbloc.engine.turn import Departure, Turn
@@ -71,7 +72,7 @@ from enbloc.framework import decide
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Diagnosis
-from enbloc.ledgers import GETS_NOTHING, Decisions, ledgers_of
+from enbloc.ledgers import Decisions, ledgers_of
 from enbloc.model.budgets import Budgets
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod, PodUID
@@ -82,7 +83,6 @@ from enbloc.model.times import time_text
 NOMINATED_SECONDS: Final = 300.0
 #: Receives a search, and the cluster as it saw it, before anything is done about it.
 Noting = Callable[[Trial, Searched], None]
-_NOTHING_DECIDED: Final[Mapping[PodUID, Decisions]] = {}
 
 _NEVER: Final = "preemption: not eligible due to preemptionPolicy=Never."
 _TERMINATING: Final = "preemption: not eligible due to a terminating pod on the nominated node."
@@ -108,9 +108,10 @@ class Preemptions(Policy):
 
     Args:
         core: what is known of the cluster.
+        to_be_free: returns what must be free for a group before it may start.
     """
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, to_be_free: ToBeFree) -> None:
         self._core, self._state, self._groups = core, core.state, core.groups
         self._victims, self._reporter, self._tally = core.victims, core.reporter, core.tally
         self._open = OpenPreemptions()
@@ -126,6 +127,7 @@ class Preemptions(Policy):
         #: when those that are gone were last forgotten.
         self._known, self._left = set[PodUID](), 0
         self._rests = Rests(core.state, core.groups, core.victims)
+        self._reserver = Reserver(core.state, to_be_free)
 
     def nominated(self, group: GroupKey) -> Mapping[PodUID, str]:
         """Return the nodes for the pending pods of a group once its victims are gone.
@@ -353,7 +355,7 @@ class Preemptions(Policy):
         if any(pod.spec.holds for pod, _ in found.nodes):
             trial = self._trial(turn, facts, profile)
             decided = decided_without(found.victims, found.nodes, trial)
-        self._reserve(facts, found.nodes, turn.now, decided=decided)
+        self._reserver.reserve(facts, found.nodes, turn.now, decided=decided)
         self._start(each)
         for unit in found.victims:
             if unit.planned:  # nothing of it was sent: drop the plan, evict nothing
@@ -369,32 +371,8 @@ class Preemptions(Policy):
 
     def _start(self, each: UnderWay) -> None:
         self._open.add(each)
-        self._known.update(pod.uid for pod in each.pods)
+        self._known.update(each.nodes, (pod.uid for pod in each.pods))
         each.start(self._victims)
-
-    def _reserve(
-        self,
-        facts: GroupFacts,
-        nodes: Iterable[tuple[Pod, str]],
-        now: float,
-        until: float = math.inf,
-        decided: Mapping[PodUID, Decisions] = _NOTHING_DECIDED,
-    ) -> None:
-        """Keep groups later in the order from taking what becomes free."""
-        for pod, node in nodes:
-            self._known.add(pod.uid)
-            name = f"{PREEMPTION}/{pod.uid}"
-            reservation = Reservation(
-                name,
-                PREEMPTION,
-                Against.LATER,
-                holder=facts.key,
-                pod=nominated(name, pod, node),
-                node=node,
-                end=until,
-                decided=decided.get(pod.uid, GETS_NOTHING) if pod.spec.holds else None,
-            )
-            self._state.reserve(reservation, now, crowded=True)
 
     # ── following it ─────────────────────────────────────────────────────────────────────────
 
@@ -491,7 +469,7 @@ class Preemptions(Policy):
         each.unbound(turn.now + NOMINATED_SECONDS)
         self._open.timed(each)
         nodes = [(pod, node) for pod in facts.pending if (node := each.nodes.get(pod.uid))]
-        self._reserve(facts, nodes, turn.now, each.until)
+        self._reserver.reserve(facts, nodes, turn.now, each.until)
 
     def _resume(self, turn: Turn, facts: GroupFacts) -> None:
         """Continue a preemption whose nominations precede this process's view of the pods."""
@@ -521,7 +499,7 @@ class Preemptions(Policy):
         )
         if not victims:
             each.free(turn.now + NOMINATED_SECONDS)
-        self._reserve(facts, nodes, turn.now, each.until)
+        self._reserver.reserve(facts, nodes, turn.now, each.until)
         self._start(each)
 
     def _finish(self, turn: Turn, run: Run, facts: GroupFacts) -> None:
