@@ -97,7 +97,7 @@ PREEMPTION: Final = (
     ),
     Fault(
         "reserve-nothing-after-a-refused-binding",
-        "self._reserver.reserve(facts, nodes, turn.now, each.until)\n\n    def _resume",
+        "self._reserver.reserve_again(turn, facts, nodes, each)\n\n    def _resume",
         "del nodes\n\n    def _resume",
     ),
     Fault(

@@ -6,15 +6,24 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from enbloc.devices.facts import Consumer, ResourceClaim
+from enbloc.devices.facts import Consumer, ResourceClaim, ResourceSlice
 from enbloc.engine.effects import Bind, CancelPlan, Effect, PreBind, Unreserve
-from enbloc.engine.events import FactGone, FactSeen, PreBindFailed, PreBound, Unreserved
+from enbloc.engine.events import (
+    Event,
+    FactGone,
+    FactSeen,
+    PreBindFailed,
+    PreBound,
+    Stream,
+    Unreserved,
+)
 from enbloc.framework.act import Target
 from enbloc.model.pods import Phase, Pod, PodResourceClaim, PodVolume
 from enbloc.storage.facts import ClaimRef, PersistentVolume, PersistentVolumeClaim
 from tests.devices.objects import claim, device, device_class, exactly, slice_of
 from tests.rules.world import JOB, World
 from tests.world.builders import spec
+from tests.world.server import Server
 from tests.world.storage import HOST, LOCAL, bound, held_by, pv, pvc
 
 
@@ -25,6 +34,7 @@ class Claiming(World):
     was made for a pod goes with it.
 
     Attributes:
+        slices: what nodes publish, by node.
         devices: claims for devices, by name.
         disks: claims for volumes, by name.
         volumes: by name.
@@ -38,6 +48,7 @@ class Claiming(World):
 
     def __init__(self, **of: Any) -> None:
         super().__init__(**of)
+        self.slices: dict[str, ResourceSlice] = {}
         self.devices: dict[str, ResourceClaim] = {}
         self.disks: dict[str, PersistentVolumeClaim] = {}
         self.volumes: dict[str, PersistentVolume] = {}
@@ -58,7 +69,8 @@ class Claiming(World):
         """Nodes, each with so many devices and local volumes of its own."""
         for name in names.split():
             self.node(name, cpu=cpu, labels=((HOST, name),))
-            self.tell(FactSeen(slice_of(name, *(device(f"gpu{at}") for at in range(gpus)))))
+            self.slices[name] = slice_of(name, *(device(f"gpu{at}") for at in range(gpus)))
+            self.tell(FactSeen(self.slices[name]))
             for at in range(disks):
                 self._put(pv(f"{name}-disk{at}", 1, name))
 
@@ -119,6 +131,20 @@ class Claiming(World):
         self.settle()
 
     # ── the API server, and the controllers of claims ────────────────────────────────────────
+
+    def keep(self, other: Server) -> None:
+        super().keep(other)
+        assert isinstance(other, Claiming)
+        self.slices, self.devices = dict(other.slices), dict(other.devices)
+        self.disks, self.volumes = dict(other.disks), dict(other.volumes)
+        self._left, self._claims = list(other._left), other._claims
+
+    def listed(self, stream: Stream) -> list[Event]:
+        events = super().listed(stream)
+        if stream is Stream.NODES:
+            kept = (self.slices, self.devices, self.disks, self.volumes)
+            events += [FactSeen(fact) for facts in kept for fact in facts.values()]
+        return events
 
     def _put(self, fact: ResourceClaim | PersistentVolumeClaim | PersistentVolume) -> None:
         if isinstance(fact, ResourceClaim):

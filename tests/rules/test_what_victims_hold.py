@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Everything that a victim holds comes back, once the API shows that (semantics §10.2)."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from enbloc.engine.events import FactGone, FactSeen
+from enbloc.engine.events import FactGone, FactSeen, PreBindFailed
 from enbloc.model.pins import HOSTNAME
 from enbloc.model.pods import HostPort, PodVolume
 from enbloc.model.requirements import Operator, Requirement
@@ -142,6 +143,102 @@ def test_a_gang_gets_the_devices_of_a_gang() -> None:
 
     assert len(world.evicted) == 4
     assert len(world.where("high")) == 2
+
+
+#: Who goes on with a preemption: the same process, one that starts, or one that stood by.
+PROCESSES = pytest.mark.parametrize(
+    "process", [lambda world: world, Claiming.restarted, Claiming.taken_over]
+)
+Process = Callable[[Claiming], Claiming]
+
+
+def told(world: Claiming) -> list[str]:
+    """Who is told to leave from here on terminates; those who were already."""
+    names = [each.pod.name for each in world.evicted]
+    world.evicted.clear()
+    world.evict_answer = lambda _: "slow"
+    return names
+
+
+@PROCESSES
+def test_a_device_that_comes_back_is_nobody_elses(process: Process) -> None:
+    """Semantics §10.3: whoever leads by then."""
+    world = Claiming()
+    world.machines("n1 n2", cpu=8, gpus=1)
+    for name in ("low-0", "low-1"):
+        with_device(world, name)
+    world.run_pods(["low-0", "low-1"])
+    world.settle()
+    world.evict_answer = lambda _: "slow"
+    world.group("high", 2)
+    for name in ("high-0", "high-1"):
+        world.claiming(name, "high", cpu=1)
+        world.change(name, priority=10)
+    world.settle()
+    assert sorted(told(world)) == ["low-0", "low-1"]
+    for name, victim in (("high-0", "low-0"), ("high-1", "low-1")):
+        world.change(name, nominated=world.pods[victim].node)
+        world.change(victim, preempted=True)
+    world.settle()
+    world = process(world)
+    told(world)
+    for number in (0, 1):
+        world.delete(f"low-{number}")
+        with_device(world, f"again-{number}")
+        world.settle(seconds=10)
+
+    assert set(world.where()) == {"high-0", "high-1"}
+    assert not world.evicted
+
+
+@PROCESSES
+def test_nobody_else_is_evicted_while_a_claim_is_to_be_deallocated(process: Process) -> None:
+    """Semantics §10.2: whoever leads by then."""
+    world = Claiming()
+    world.machines("n1 n2", cpu=1, gpus=1)
+    for name in ("low-0", "low-1"):
+        with_device(world, name)
+    world.run_pods(["low-0", "low-1"])
+    world.settle()
+    world.evict_answer = lambda _: "slow"
+    with_device(world, "high", priority=10)
+    [victim] = told(world)
+    world.change("high", nominated=world.pods[victim].node)
+    world.change(victim, preempted=True)
+    world.settle()
+    world = process(world)
+    told(world)
+    world.settle()
+    world.collecting = False
+    world.delete(victim)
+    world.settle(seconds=3)
+    world.collect()
+    world.settle(seconds=20)
+
+    assert world.where("high")
+    assert not world.evicted
+
+
+def test_a_device_stays_reserved_if_the_preemptors_plan_comes_to_nothing() -> None:
+    """Semantics §10.3."""
+    world = Claiming()
+    world.machines("n1", cpu=8, gpus=1)
+    with_device(world, "low")
+    world.run_pods(["low"])
+    world.settle()
+    world.slow = True
+    with_device(world, "high", priority=10)
+    assert told(world) == ["low"]
+    begun = world.preparing["high"].target
+    world.tell(PreBindFailed(begun.plan, begun.uid, "the API server is away"))
+    world.settle()
+    world.slow = False
+    world.end()
+    with_device(world, "again")
+    world.settle(seconds=60)
+
+    assert set(world.where()) == {"high"}
+    assert not world.evicted
 
 
 def test_a_shared_claim_frees_nothing_while_somebody_else_uses_it() -> None:

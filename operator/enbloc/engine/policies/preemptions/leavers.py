@@ -42,9 +42,13 @@ class Leavers:
     evicting: Evicting = Evicting.TOLD
     refused: bool = False
 
+    def staying(self, state: ClusterState) -> list[Pod]:
+        """Return those that still hold their capacity, as they are now."""
+        return [state.pods[pod.uid] for pod in self.pods if stays(pod, state)]
+
     def left(self, state: ClusterState) -> Sequence[Pod]:
         """Return those that do not leave yet."""
-        return [pod for pod in self.pods if stays(pod, state) and not state.pods[pod.uid].deleting]
+        return [pod for pod in self.staying(state) if not pod.deleting]
 
 
 def stays(pod: Pod, state: ClusterState) -> bool:

@@ -55,7 +55,6 @@ from enbloc.engine.preemption import (
     StepAccount,
     VictimCandidates,
     could_go,
-    decided_without,
     no_victims,
     of_kueue,
     preempt_for_pod,
@@ -72,7 +71,7 @@ from enbloc.framework import decide
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import Diagnosis
-from enbloc.ledgers import Decisions, ledgers_of
+from enbloc.ledgers import ledgers_of
 from enbloc.model.budgets import Budgets
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod, PodUID
@@ -127,7 +126,7 @@ class Preemptions(Policy):
         #: when those that are gone were last forgotten.
         self._known, self._left = set[PodUID](), 0
         self._rests = Rests(core.state, core.groups, core.victims)
-        self._reserver = Reserver(core.state, to_be_free)
+        self._reserver = Reserver(core, self._trial, to_be_free)
 
     def nominated(self, group: GroupKey) -> Mapping[PodUID, str]:
         """Return the nodes for the pending pods of a group once its victims are gone.
@@ -351,11 +350,7 @@ class Preemptions(Policy):
             why=why_of(profile),
             held=ledgers_of(self._state.nodes).leaving(leaving),
         )
-        decided: Mapping[PodUID, Decisions] = {}
-        if any(pod.spec.holds for pod, _ in found.nodes):
-            trial = self._trial(turn, facts, profile)
-            decided = decided_without(found.victims, found.nodes, trial)
-        self._reserver.reserve(facts, found.nodes, turn.now, decided=decided)
+        self._reserver.reserve(turn, facts, found.nodes, found.victims)
         self._start(each)
         for unit in found.victims:
             if unit.planned:  # nothing of it was sent: drop the plan, evict nothing
@@ -469,7 +464,7 @@ class Preemptions(Policy):
         each.unbound(turn.now + NOMINATED_SECONDS)
         self._open.timed(each)
         nodes = [(pod, node) for pod in facts.pending if (node := each.nodes.get(pod.uid))]
-        self._reserver.reserve(facts, nodes, turn.now, each.until)
+        self._reserver.reserve_again(turn, facts, nodes, each)
 
     def _resume(self, turn: Turn, facts: GroupFacts) -> None:
         """Continue a preemption whose nominations precede this process's view of the pods."""
@@ -496,10 +491,11 @@ class Preemptions(Policy):
             facts.priority - 1,
             by=named_preemptor(facts),
             why=why_of(self._groups.profile(facts)),
+            held=ledgers_of(self._state.nodes).leaving(chain.from_iterable(found.values())),
         )
         if not victims:
             each.free(turn.now + NOMINATED_SECONDS)
-        self._reserver.reserve(facts, nodes, turn.now, each.until)
+        self._reserver.reserve_again(turn, facts, nodes, each)
         self._start(each)
 
     def _finish(self, turn: Turn, run: Run, facts: GroupFacts) -> None:

@@ -2,53 +2,97 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reserving: what no group later in the order than a preemptor may take (semantics §10.3).
 
-That are the nodes of its pending pods, and an amount of the cluster: what it wants free before it
-starts beyond what these pods request.
+That are the nodes of its pending pods, with the volumes and devices that these get there, and an
+amount of the cluster: what it wants free before it starts beyond what these pods request.
 """
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from enbloc.engine.state import PREEMPTION, Against, ClusterState, Reservation, nominated
+from enbloc.engine.core import Core
+from enbloc.engine.policies.preemptions.under_way import UnderWay
+from enbloc.engine.preemption import Unit, decided_without
+from enbloc.engine.state import PREEMPTION, Against, Reservation, nominated
+from enbloc.engine.trial import Trial
+from enbloc.engine.turn import Turn
+from enbloc.errors import PluginError
 from enbloc.framework.facts import GroupFacts
+from enbloc.framework.profile import Profile
 from enbloc.ledgers import GETS_NOTHING, Decisions
 from enbloc.model.pods import Pod, PodUID
 
+#: Returns the cluster as a group may see it.
+TrialOf = Callable[[Turn, GroupFacts, Profile], Trial]
 #: Returns what must be free for a group before it may start.
 ToBeFree = Callable[[GroupFacts], Counter[str]]
-_NOTHING_DECIDED: Final[Mapping[PodUID, Decisions]] = {}
+#: Where pending pods are to go.
+Nominations = Sequence[tuple[Pod, str]]
 
 
 class Reserver:
     """Reserves for preemptors what becomes free.
 
     Args:
-        state: holds the reservations.
+        core: what is known of the cluster.
+        trial_of: returns the cluster as a group may see it.
         to_be_free: returns what must be free for a group before it may start.
     """
 
-    def __init__(self, state: ClusterState, to_be_free: ToBeFree) -> None:
-        self._state, self._to_be_free = state, to_be_free
+    def __init__(self, core: Core, trial_of: TrialOf, to_be_free: ToBeFree) -> None:
+        self._state, self._groups = core.state, core.groups
+        self._trial_of, self._to_be_free = trial_of, to_be_free
 
     def reserve(
-        self,
-        facts: GroupFacts,
-        nodes: Iterable[tuple[Pod, str]],
-        now: float,
-        until: float = math.inf,
-        decided: Mapping[PodUID, Decisions] = _NOTHING_DECIDED,
+        self, turn: Turn, facts: GroupFacts, nodes: Nominations, victims: Iterable[Unit]
     ) -> None:
         """Keep groups later in the order from taking what becomes free.
 
         Args:
+            turn: the present one.
             facts: the preemptor.
             nodes: where its pending pods are to go.
-            now: the engine's clock.
-            until: when that is over, engine clock; infinity = not by time.
-            decided: the volumes and devices that pods get there.
+            victims: the units that leave.
+
+        Raises:
+            PluginError: a plugin failed; nothing is reserved.
         """
+        self._reserve(turn, facts, nodes, math.inf, self._decided(turn, facts, nodes, victims))
+
+    def reserve_again(
+        self, turn: Turn, facts: GroupFacts, nodes: Nominations, each: UnderWay
+    ) -> None:
+        """Do so for a preemption that has begun, as long as it lasts.
+
+        If a plugin fails, the next attempt to place the group tells of that.
+        """
+        staying = [
+            Unit(group, tuple(some.staying(self._state)), each.highest)
+            for group, some in each.victims.items()
+        ]
+        try:
+            decided = self._decided(turn, facts, nodes, staying)
+        except PluginError:
+            decided = {}
+        self._reserve(turn, facts, nodes, each.until, decided)
+
+    def _decided(
+        self, turn: Turn, facts: GroupFacts, nodes: Nominations, victims: Iterable[Unit]
+    ) -> Mapping[PodUID, Decisions]:
+        """Return what volumes and devices pods get on these nodes once the victims have left."""
+        if not any(pod.spec.holds for pod, _ in nodes):
+            return {}
+        trial = self._trial_of(turn, facts, self._groups.profile(facts))
+        return decided_without(victims, nodes, trial)
+
+    def _reserve(
+        self,
+        turn: Turn,
+        facts: GroupFacts,
+        nodes: Nominations,
+        until: float,
+        decided: Mapping[PodUID, Decisions],
+    ) -> None:
         rest = self._to_be_free(facts)
         for pod, node in nodes:
             name = f"{PREEMPTION}/{pod.uid}"
@@ -63,7 +107,7 @@ class Reserver:
                 end=until,
                 decided=decided.get(pod.uid, GETS_NOTHING) if pod.spec.holds else None,
             )
-            self._state.reserve(reservation, now, crowded=True)
+            self._state.reserve(reservation, turn.now, crowded=True)
         if amount := tuple(sorted((+rest).items())):
             reservation = Reservation(
                 f"{PREEMPTION}/{facts.key}/{facts.key.run_number}",
@@ -73,4 +117,4 @@ class Reserver:
                 amount=amount,
                 end=until,
             )
-            self._state.reserve(reservation, now)
+            self._state.reserve(reservation, turn.now)

@@ -204,8 +204,7 @@ class UnderWay:
             if some.evicting is Evicting.LATER and evictions.of(group) is None:
                 some.evicting = Evicting.TOLD
                 # Other preemptions no longer wait for the terminating ones: now this one does.
-                staying = [state.pods[pod.uid] for pod in some.pods if stays(pod, state)]
-                if staying:
+                if staying := some.staying(state):
                     self._evict(evictions, group, staying)
             if some.refused and evictions.of(group) is None:
                 some.refused = False
