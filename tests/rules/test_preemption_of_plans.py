@@ -4,12 +4,16 @@
 
 from typing import ClassVar
 
+import pytest
+
 from enbloc.framework.decide import Proposal
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.hints import ClusterEvent
 from enbloc.framework.profile import Profile
 from enbloc.framework.status import SUCCESS, Status, wait
 from enbloc.model.names import EventReason
+from tests.engine.claims_world import Claiming
+from tests.rules.test_what_victims_hold import with_device
 from tests.world.cluster import Cluster, plugins_but
 
 
@@ -89,6 +93,62 @@ def test_a_plan_gives_way_whole() -> None:
 
     assert set(cluster.where()) == {"high"}
     assert cluster.condition("low")[1] == "Preempted"
+
+
+def preparing(cpu: int) -> Claiming:
+    """A device is in use on n2, and on n1 the other one is written for a plan, slowly."""
+    world = Claiming()
+    world.machines("n2", cpu=cpu, gpus=1)
+    with_device(world, "mid", priority=5)
+    world.run_pods(["mid"])
+    world.settle()
+    world.machines("n1", cpu=cpu, gpus=1)
+    world.slow = True
+    with_device(world, "low")
+    return world
+
+
+@pytest.mark.parametrize("cpu", [8, 1])
+@pytest.mark.parametrize("written", [False, True])
+@pytest.mark.parametrize("gang", [False, True])
+def test_a_plan_whose_devices_are_being_written_gives_way_and_nobody_is_evicted(
+    cpu: int, written: bool, gang: bool
+) -> None:
+    """Semantics §10.1."""
+    world = preparing(cpu)
+    if written:
+        assert not world.write("low")
+        world.settle()
+    if gang:
+        world.gang("high", 1, cpu=1)
+        world.change("high-0", priority=10)
+    else:
+        with_device(world, "high", priority=10)
+    world.settle(seconds=3)
+    assert not world.where("high"), "the device of the plan is to be deallocated"
+
+    world.slow = False
+    world.end()
+    world.settle(seconds=20)
+
+    assert not world.evicted
+    assert [*world.where("high").values()] == ["n1"]
+
+
+def test_the_devices_of_a_plan_that_gave_way_are_not_waited_for_for_ever() -> None:
+    """Semantics §10.1."""
+    world = preparing(1)
+    with_device(world, "high", priority=10)
+    world.settle(seconds=25)
+    assert not world.evicted
+    waits = world.pod_conditions("high")[-1][1]
+
+    world.settle(seconds=25)
+
+    assert waits.endswith(
+        "preemption: plans of lower priority were given up, of which nothing was bound"
+    )
+    assert [each.pod.name for each in world.evicted] == ["mid"]
 
 
 def test_a_gang_that_is_being_bound_gives_way_once_it_is_bound() -> None:

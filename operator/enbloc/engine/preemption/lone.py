@@ -311,7 +311,7 @@ class _Search:
         for row, unit in some:
             self._moved += len(row.local[unit])
             for pod in row.local[unit]:
-                tried.add(pod, row.row)
+                tried.add(unit.returning(pod), row.row)
         mask = self._feasible(tried)
         for row, unit in some:
             if not mask[row.row]:

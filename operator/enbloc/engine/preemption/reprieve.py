@@ -64,7 +64,7 @@ class _Reprieve:
             ]
             victims.update(units)
             for unit in some:
-                self._trial.add_all(self._seats(unit))
+                self._trial.add_all((unit.returning(pod), row) for pod, row in self._seats(unit))
             crowded = self._crowded({row for unit in some for row in self._rows(unit)})
             for unit in some:
                 if crowded.isdisjoint(self._rows(unit)):

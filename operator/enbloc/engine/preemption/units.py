@@ -4,7 +4,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -83,6 +83,13 @@ class Unit:
     def on(self, node: str) -> Sequence[Pod]:
         """Return its pods that are counted on a node."""
         return self._by_node.get(node, ())
+
+    def returning(self, pod: Pod) -> Pod:
+        """Return one of its pods as it comes back to a fork that it had left.
+
+        What a planned pod had there is not written to its claims, so the fork decides it anew.
+        """
+        return replace(pod, node="") if self.planned else pod
 
 
 def importance(unit: Unit) -> tuple[int, float, PodKey]:

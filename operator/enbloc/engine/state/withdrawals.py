@@ -7,6 +7,8 @@
     PreBind ──► the plan is given up ──► begin: held, but for its own group ──► Unreserved ──► end
 """
 
+from collections.abc import Collection
+
 from enbloc.devices.owners import Withdrawn
 from enbloc.engine.state.checkpoint import PlanWithdrawn
 from enbloc.engine.state.log import Log
@@ -43,6 +45,10 @@ class Withdrawals:
             return []
         self._note(PlanWithdrawn(member))
         return [Happening(Resource.RESOURCE_CLAIM, Action.UPDATE_OTHER)]
+
+    def of(self, uids: Collection[PodUID]) -> bool:
+        """Whether any of these pods is a member that was begun and has not ended."""
+        return bool(uids) and any(uid in uids for _, uid in self._members)
 
     def _note(self, change: PlanWithdrawn) -> None:
         own_ledgers(self._nodes).withdrawn(change.member, change.decided)

@@ -341,6 +341,7 @@ class Preemptions(Policy):
         """Reserve the capacity, then start the evictions."""
         victims = leavers_of(found, Budgets(self._state.budgets))
         leaving = chain.from_iterable(some.pods for some in victims.values())
+        planned = [unit for unit in found.victims if unit.planned]
         each = UnderWay(
             facts.key,
             {pod.uid: node for pod, node in found.nodes},
@@ -349,13 +350,13 @@ class Preemptions(Policy):
             by=named_preemptor(facts),
             why=why_of(profile),
             held=ledgers_of(self._state.nodes).leaving(leaving),
+            given_up=frozenset(pod.uid for unit in planned for pod in unit.pods),
         )
         self._reserver.reserve(turn, facts, found.nodes, found.victims)
         self._start(each)
-        for unit in found.victims:
-            if unit.planned:  # nothing of it was sent: drop the plan, evict nothing
-                self._core.plans.withdraw(unit.group, turn)
-                self._preempted.given_up(turn, unit, each)
+        for unit in planned:  # nothing of it was sent: drop the plan, evict nothing
+            self._core.plans.withdraw(unit.group, turn)
+            self._preempted.given_up(turn, unit, each)
         if not victims:
             self._free(each, turn.now)
             self._line.add(facts.key)

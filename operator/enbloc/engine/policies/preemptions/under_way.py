@@ -60,6 +60,7 @@ class UnderWay:
         by: the preemptor, for people.
         why: the message of the condition of its victims.
         held: what becomes free some time after they are gone.
+        given_up: the members of plans that were given up for it.
         stage: how far it has come.
         until: when it is over, if the nodes are reserved for a while, engine clock; while victims
             hold their capacity, only if the preemptor lacks a quorum.
@@ -75,6 +76,7 @@ class UnderWay:
     by: str
     why: str
     held: Leaving = NOTHING_LEAVES
+    given_up: frozenset[PodUID] = frozenset()
     stage: Stage = Stage.LEAVING
     until: float = math.inf
     renewed: bool = False
@@ -122,8 +124,12 @@ class UnderWay:
         return [pod for some in self.victims.values() for pod in some.pods]
 
     def leaving(self, state: ClusterState) -> bool:
-        """Whether a victim still holds its capacity, or what it held is not free yet."""
-        return self.holds(state) or ledgers_of(state.nodes).lingers(self.held)
+        """Whether a victim still holds its capacity, or what it or a plan held is not free yet."""
+        return (
+            self.holds(state)
+            or ledgers_of(state.nodes).lingers(self.held)
+            or state.withdrawals.of(self.given_up)
+        )
 
     @property
     def placed(self) -> bool:
