@@ -4,11 +4,14 @@
 
 import pytest
 
+from enbloc.framework import refuse
+from enbloc.framework.profile import Profile
 from enbloc.model.names import EventReason, Reason
 from enbloc.model.pods import Owner
+from tests.engine.test_shared_resources import Together
 from tests.rules.preempting import evicted, full
 from tests.world.builders import spec
-from tests.world.cluster import Cluster
+from tests.world.cluster import Cluster, plugins_but
 
 JOB = Owner("Job", "job", "job-1")
 
@@ -216,3 +219,15 @@ def test_who_leaves_already_is_waited_for_only_if_that_is_over_soon(
     cluster.settle()
 
     assert evicted(cluster) == victims
+
+
+@pytest.mark.parametrize("why", ["not now", ""])
+def test_nobody_is_evicted_for_a_gang_that_a_plugin_refuses_as_a_whole(why: str) -> None:
+    """Semantics §10.2: it is not known whether that would help."""
+    plugins = (*plugins_but(), Together(refuse(why)))
+    cluster = full("n1 n2", Profile("enbloc", plugins, {}))
+    cluster.gang("high", 2, priority=10)
+    cluster.settle(seconds=60)
+
+    assert not cluster.evicted
+    assert cluster.condition("high")[2] == why

@@ -274,10 +274,12 @@ def _group_pre_filtered(plan_id: str, facts: GroupFacts, trial: Trial) -> Plan |
             continue
         for_good = status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
         name = frozenset({plugin.name})
+        why = status.message or plugin.name  # as for a pod, nobody is evicted for such a refusal
         return Plan(
             plan_id,
             facts.key,
             PlanResult.INFEASIBLE if for_good else PlanResult.UNSCHEDULABLE,
+            diagnosis=Diagnosis(nodes=len(trial.nodes), message=why),
             message=status.message,
             rejectors=name,
             pending=name if status.code is Code.PENDING else frozenset(),
