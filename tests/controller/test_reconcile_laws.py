@@ -14,8 +14,9 @@ from enbloc.controller.members import Member
 from enbloc.controller.reconcile import Conclusion, reconcile
 from enbloc.controller.runs import FIRST_LOOK, RunHistory
 from enbloc.model.field_ownership import CONTROLLER_FIELDS
-from enbloc.model.groups import Group, GroupMemory, Role
+from enbloc.model.groups import Group, GroupMemory, Role, RunMemory
 from enbloc.model.pods import Phase, PodUID
+from enbloc.model.runs import BARE
 from enbloc.model.text import MESSAGE_LIMIT
 from tests.controller.statuses import KEY, NOW, Watcher, condition, says
 
@@ -42,6 +43,25 @@ def a_member(draw: st.DrawFn) -> Member:
     )
 
 
+a_run = st.builds(
+    RunMemory,
+    name=st.sampled_from(["j1", "gone"]),
+    owners=st.lists(st.sampled_from(["j1", "j2", "set", "gone", BARE]), unique=True).map(tuple),
+)
+
+
+@st.composite
+def a_memory(draw: st.DrawFn) -> GroupMemory:
+    """What status stores of a group; its top level repeats the newest run."""
+    runs = tuple(draw(st.lists(a_run, max_size=3, unique_by=lambda run: run.name)))
+    return GroupMemory(
+        run_name=runs[-1].name if runs else draw(st.sampled_from(["", "j1", "gone"])),
+        started=draw(st.none() | st.just(NOW)),
+        succeeded=draw(st.integers(0, 3)),
+        runs=runs,
+    )
+
+
 a_group = st.builds(
     Group,
     key=st.just(KEY),
@@ -49,12 +69,7 @@ a_group = st.builds(
     min_member=st.integers(1, 4),
     roles=st.sampled_from([(), (Role("worker", 1),), (Role("worker", 2), Role("launcher", 0))]),
     generation=st.integers(1, 5),
-    memory=st.builds(
-        GroupMemory,
-        run_name=st.sampled_from(["", "j1", "gone"]),
-        started=st.none() | st.just(NOW),
-        succeeded=st.integers(0, 3),
-    ),
+    memory=a_memory(),
     problem=st.sampled_from(["", "spec.minResources: no"]),
 )
 a_creator = st.builds(
@@ -125,7 +140,10 @@ def an_ended_world(draw: st.DrawFn) -> World:
         for m in [*members, draw(a_member())]
         if m.controller in ("", "j1")
     ]
-    memory = replace(group.memory, run_name="j1")
+    runs = [run for run in group.memory.runs if run.name != "j1"]
+    if draw(st.booleans()) or runs:
+        runs.append(RunMemory("j1", ("j1", *draw(st.sampled_from([(), ("j2",), ("gone",)])))))
+    memory = replace(group.memory, run_name="j1", runs=tuple(runs))
     last = Member(PodUID("last"), phase=Phase.FAILED, live=False, owner_key="j1", controller="j1")
     last = replace(last, created=NOW - 200)
     return replace(group, memory=memory), status, [*over, last], {"j1": job}
@@ -250,8 +268,11 @@ def test_a_group_that_ended_has_no_live_member(world: World, history: RunHistory
     found = concluded(world, history)
 
     if found.patch is not None and any(c["type"] == "Finished" for c in found.patch["conditions"]):
-        _, _, members, _ = world
-        over = history.over or ()
+        group, _, members, _ = world
+        over, runs = set(history.over or ()), group.memory.runs
+        if runs:
+            earlier = {owner for run in runs[:-1] for owner in run.owners}
+            over |= earlier - set(runs[-1].owners)
         assert not any(m.live for m in members if (m.owner_key or m.uid) not in over)
         assert {(m.owner_key or m.uid) for m in members} <= (found.history.over or frozenset())
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from enbloc.controller.creators import Creator
 from enbloc.controller.members import Member
 from enbloc.controller.runs import RunHistory
-from enbloc.model.groups import GroupMemory
+from enbloc.model.groups import GroupMemory, RunMemory
 from enbloc.model.pods import PodUID
 from tests.controller.statuses import (
     NOW,
@@ -268,6 +268,50 @@ def test_a_job_below_a_workload_that_ended_still_has_to_end() -> None:
     assert watcher.end() is None
     watcher.looks(members, {**jobs(launcher=False), **workload(False)}, NOW + 1)
     assert watcher.end() == ("Failed", "2023-11-14T22:13:21Z")
+
+
+def test_a_verdict_stands_while_the_status_names_the_owners_of_its_run() -> None:
+    """Semantics §7.2."""
+    runs = (RunMemory("a", ("a",), started=NOW, succeeded=2),)
+    memory = GroupMemory("a", NOW, succeeded=2, runs=runs)
+    watcher = Watcher(replace(PAIR, memory=memory), RUN)
+    members = of("a", succeeded, succeeded)
+    watcher.looks(members, jobs(a=True))
+
+    assert watcher.looks(members, jobs(a=True), NOW + 5) is None
+
+    members += of("b", running, running, created=NOW + 6)
+    watcher.looks(members, jobs(a=True, b=None), NOW + 7)
+    assert watcher.end() is None
+    assert watcher.ready()[0] == "Pending", "what the status says is about the first run"
+    members = [*members[:2], *of("b", succeeded, succeeded, created=NOW + 6)]
+    runs = (RunMemory("b", ("b",)),)
+    watcher.looks(members, jobs(a=True, b=True), NOW + 8, run_name="b", runs=runs)
+    assert watcher.end() == ("Succeeded", "2023-11-14T22:13:28Z")
+    assert watcher.looks(members, jobs(a=True, b=True), NOW + 9) is None
+
+
+def test_a_verdict_stands_while_an_earlier_run_is_live() -> None:
+    """Semantics §2.4, §7.2."""
+    runs = (RunMemory("a", ("a",)), RunMemory("b", ("b",)))
+    watcher = Watcher(replace(PAIR, memory=GroupMemory("b", NOW, succeeded=2, runs=runs)), RUN)
+    members = [*of("a", running), *of("b", succeeded, succeeded)]
+    watcher.looks(members, jobs(a=None, b=True))
+
+    assert watcher.looks(members, jobs(a=None, b=True), NOW + 5) is None
+    assert watcher.end() == ("Succeeded", "2023-11-14T22:13:20Z")
+
+
+def test_failures_of_an_earlier_run_do_not_count_once_a_verdict_stands() -> None:
+    """Semantics §7.3."""
+    runs = (RunMemory("b", ("b",)),)
+    watcher = Watcher(replace(PAIR, memory=GroupMemory("b", runs=runs)), RUN, RunHistory("a"))
+    watcher.history = replace(watcher.history, over=frozenset({"a"}))
+    members = [*of("a", failed, failed), *of("b", succeeded, succeeded)]
+    watcher.looks(members, jobs(a=False, b=True))
+    assert (watcher.end(), watcher.status["failed"]) == (("Succeeded", "2023-11-14T22:13:20Z"), 0)
+
+    assert watcher.looks(members, jobs(a=False, b=True), NOW + 5) is None
 
 
 def test_a_verdict_is_taken_back_when_members_of_that_very_run_live_on() -> None:

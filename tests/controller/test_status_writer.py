@@ -348,6 +348,19 @@ async def test_each_run_that_ends_is_told_of_once() -> None:
     assert [e["reason"] for e in rerun] == ["PodGroupFinished"]
 
 
+async def test_each_end_is_told_of_once_while_its_pods_are_listed() -> None:
+    """Semantics §7.2."""
+    world = World()
+    owner = Owner(JOB, "j", "j")
+    done = Pod(PodKey("n", "p"), PodUID("p"), PodSpec(), group=KEY, owner=owner)
+    world.members.put(replace(done, phase=Phase.SUCCEEDED), ready=False)
+    world.members.put_creator(Creator(JOB, "j", "j", group=KEY, ended=True))
+    world.scheduler_says(run="j", runs=[{"name": "j", "owners": ["j"]}])
+    await asyncio.sleep(30)
+    assert len(world.applied) == 1
+    assert len(await world.events()) == 1
+
+
 async def test_a_write_that_failed_tells_of_the_end_later() -> None:
     """Semantics §7.2."""
 

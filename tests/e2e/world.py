@@ -507,9 +507,15 @@ class World:
         return list(status.get("conditions") or ())
 
     async def event(
-        self, name: str, reason: str, *, note: str = "", count: int = 1, timeout: float = PATIENCE
+        self,
+        name: str,
+        reason: str,
+        *,
+        note: str = "",
+        count: int | None = None,
+        timeout: float = PATIENCE,
     ) -> None:
-        """Wait for an event about an object of this name, said so many times."""
+        """Wait for an event about an object of this name; None = reported any number of times."""
         found: list[tuple[str, str, int]] = []
 
         async def is_there() -> bool:
@@ -519,7 +525,8 @@ class World:
                 if item["regarding"]["name"] == name
             ]
             return any(
-                said == reason and note in text and times >= count for said, text, times in found
+                said == reason and note in text and count in (None, times)
+                for said, text, times in found
             )
 
         await self.eventually(

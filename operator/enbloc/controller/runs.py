@@ -9,7 +9,7 @@ Until the scheduler names the new run, its status is about the previous one and 
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -114,10 +114,9 @@ def look(
     owners = _owners(members)
     earlier = over | {name for run in memory.runs[:-1] for name in run.owners}
     earlier -= set(memory.runs[-1].owners if memory.runs else ())
-    current: Collection[Member] = [
-        member for member in members if owners[member.uid] not in earlier
-    ]
     named = memory.run_name not in {"", *over}
+    # The newest run in status may be over, too, until a member of another owner comes.
+    current = _outside(earlier if named else earlier | over, members, owners)
     heard = named or not memory.run_name
     begins = named and history.run_name not in ("", memory.run_name)
     if Condition.FINISHED in conditions:
@@ -125,7 +124,8 @@ def look(
         if begins:
             del conditions[Condition.FINISHED]
         else:
-            current, heard = members, True
+            heard = True
+            current = _outside(earlier, members, owners) if memory.runs else members
     if not heard:
         memory, conditions = GroupMemory(), {}
     current = _present(current, memory.run_name)
@@ -203,6 +203,13 @@ def _over(status: Mapping[str, Any], members: Collection[Member], run_name: str)
     old = {owners[member.uid] for member in members if member.created <= since}
     new = set(owners.values()) - old
     return frozenset(old | ({run_name} - new - {""}))
+
+
+def _outside(
+    names: Container[str], members: Collection[Member], owners: Mapping[PodUID, str]
+) -> Collection[Member]:
+    """The members of other owners than these."""
+    return [member for member in members if owners[member.uid] not in names]
 
 
 def _owners(members: Collection[Member]) -> dict[PodUID, str]:
