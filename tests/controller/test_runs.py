@@ -329,6 +329,41 @@ def test_a_verdict_is_taken_back_when_members_of_that_very_run_live_on() -> None
     assert watcher.ready()[0] == "Running"
 
 
+def test_only_owners_that_may_be_seen_again_are_remembered_as_over() -> None:
+    """Semantics §7.2."""
+    watcher = Watcher(PAIR, RUN)
+    for number in range(20):
+        job, now = f"job-{number}", NOW + 60 * number
+        runs = (RunMemory(job, (job,)),)
+        members = of(job, running, running, created=now)
+        watcher.looks(members, jobs(**{job: None}), now, run_name=job, runs=runs)
+        watcher.looks(of(job, succeeded, succeeded, created=now), jobs(**{job: True}), now + 1)
+        assert watcher.end() is not None
+        assert watcher.looks([], jobs(), now + 2) is None
+    assert watcher.history.over == frozenset({"job-19"})
+
+
+def test_bare_pods_that_are_gone_are_not_remembered_as_over() -> None:
+    """Semantics §7.2."""
+    watcher = Watcher(PAIR, RUN)
+    for number in range(20):
+        now = NOW + 60 * number
+        members = [replace(m, uid=PodUID(f"{number}-{m.uid}")) for m in pods(succeeded, succeeded)]
+        watcher.looks(members, {}, now)
+        assert watcher.looks([], {}, now + 1) is None
+    assert watcher.history.over == frozenset({"19-pod-0", "19-pod-1"})
+
+
+def test_a_verdict_stands_when_the_scheduler_names_its_run_after_all_is_gone() -> None:
+    """Semantics §7.2."""
+    watcher = finished()
+    watcher.looks(of("b", failed, failed), jobs(b=False), NOW + 1.5)
+
+    assert watcher.looks([], jobs(), NOW + 2) is None
+    assert watcher.looks([], jobs(), NOW + 3, run_name="b") is None
+    assert watcher.end() == ("Failed", "2023-11-14T22:13:21Z")
+
+
 def test_failures_are_counted_on_within_a_run_and_anew_in_the_next() -> None:
     """Semantics §7.3."""
     watcher = Watcher(replace(PAIR, memory=GroupMemory("a", NOW)), RUN, RunHistory("a", failed=3))

@@ -39,7 +39,8 @@ class RunHistory:
         run_name: the scheduler's name of the current run; "" = none yet.
         failed: failed pods counted in this run, including pods that are gone.
         controllers: UIDs of the controllers whose pods were seen in this run.
-        over: owners of members whose run is over; None = not determined yet.
+        over: owners whose run is over, of listed members and of runs that the scheduler may
+            still name; None = not determined yet.
     """
 
     run_name: str = ""
@@ -94,6 +95,8 @@ class RunView:
         """What to remember for the next look, once the new status is written."""
         over = self.over
         if end is not None:
+            if self.finished is None and self.group.memory.run_name == self.run_name:
+                over = frozenset()  # the scheduler will not name a run before this one again
             over = over | self.controllers | set(_owners(self.members).values())
             over |= {self.run_name} - {""}
         elif self.finished is not None:  # the run goes on after all
