@@ -4,7 +4,7 @@
 
 from dataclasses import replace
 
-from enbloc.controller.creators import Creator
+from enbloc.controller.creators import JOB, Creator
 from enbloc.controller.members import Member
 from enbloc.controller.runs import RunHistory
 from enbloc.model.groups import GroupMemory, RunMemory
@@ -188,6 +188,25 @@ def test_a_job_that_was_deleted_before_its_end_does_not_end_its_group() -> None:
     assert watcher.end() is None
     watcher.looks(of("b", succeeded), jobs(b=True), NOW + 2)
     assert watcher.end() == ("Succeeded", "2023-11-14T22:13:22Z")
+
+
+def test_a_job_that_was_created_again_counts_by_its_last_end() -> None:
+    """Semantics §2.4, §7.2."""
+    watcher = Watcher(replace(PAIR, memory=GroupMemory("a", NOW)), RUN)
+    first = Creator(JOB, "b", "b", ended=False)
+
+    def again(ended: bool | None) -> dict[str, Creator]:
+        return {"b": first, "c": Creator(JOB, "b", "c", ended=ended)}
+
+    watcher.looks([*of("a", running), *of("b", failed)], {**jobs(a=None), "b": first})
+    watcher.looks([*of("a", succeeded), *of("c", running)], jobs(a=True) | again(None), NOW + 1)
+    watcher.looks([*of("a", succeeded), *of("c", succeeded)], jobs(a=True) | again(None), NOW + 2)
+    assert watcher.end() is None
+    worse = Watcher(watcher.group, watcher.status, watcher.history)
+    watcher.looks([*of("a", succeeded), *of("c", succeeded)], jobs(a=True) | again(True), NOW + 3)
+    assert watcher.end() == ("Succeeded", "2023-11-14T22:13:23Z")
+    worse.looks([*of("a", succeeded), *of("c", failed)], jobs(a=True) | again(False), NOW + 3)
+    assert worse.end() == ("Failed", "2023-11-14T22:13:23Z")
 
 
 def workload(ended: bool | None) -> dict[str, Creator]:

@@ -8,8 +8,8 @@ Until the scheduler names the new run, its status is about the previous one and 
 (semantics §1, §7.2).
 """
 
-from collections import Counter
-from collections.abc import Collection, Container, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -170,8 +170,7 @@ def how_it_ended(view: RunView) -> ConditionState | None:
     above = view.creators.get(view.group.owner.partition("/")[2])
     over = None if above is None else above.ended
     pods = {member.uid for member in view.members} - view.creators.keys()
-    controllers = view.controllers - pods
-    ends = [view.creators[uid].ended if uid in view.creators else over for uid in controllers]
+    ends = _ends(view.controllers - pods, view.creators, over)
     if over is not None:  # its members may be gone
         ends.append(over)
     bare = [member for member in view.current if member.bare]
@@ -180,6 +179,23 @@ def how_it_ended(view: RunView) -> ConditionState | None:
     good = all(ends) and (not bare or view.reaches_floor(view.succeeded))
     words = f"{view.succeeded.total()} members succeeded, {view.failed} failed"
     return ConditionState("True", Reason.SUCCEEDED if good else Reason.FAILED, words)
+
+
+def _ends(
+    controllers: Iterable[str], creators: Creators, unknown: bool | None
+) -> list[bool | None]:
+    """How the controllers of a run ended, those of one kind and name together; None = goes on.
+
+    Only one such object exists at a time. One that did not complete may have been created again.
+    """
+    ends: defaultdict[tuple[str, str], list[bool | None]] = defaultdict(list)
+    for uid in controllers:
+        creator = creators.get(uid)
+        if creator is None:
+            ends["", uid].append(unknown)
+        else:
+            ends[creator.kind, creator.name].append(creator.ended)
+    return [None if None in each else any(each) for each in ends.values()]
 
 
 def finished(status: Mapping[str, Any]) -> Mapping[str, Any] | None:
