@@ -35,19 +35,23 @@ def roles(**floors: int) -> list[dict[str, Any]]:
     return [{"name": name, "minMember": floor} for name, floor in floors.items()]
 
 
-def called_for(kind: str, spec: dict[str, Any]) -> tuple[Derived, ...]:
+def called_for(
+    kind: str, spec: dict[str, Any], annotations: dict[str, str] | None = None
+) -> tuple[Derived, ...]:
     """The PodGroups of a workload."""
     [source] = [each for each in WORKLOADS if each.resources[0].kind == kind]
-    metadata = {"name": "w", "namespace": "n", "uid": "u"}
+    metadata = {"name": "w", "namespace": "n", "uid": "u", "annotations": annotations}
     found = source.derive(msgspec.convert({"metadata": metadata, "spec": spec}, source.shape))
     made = (found,) if isinstance(found, Derived) else found
     assert isinstance(made, tuple)
     return made
 
 
-def derived(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
+def derived(
+    kind: str, spec: dict[str, Any], annotations: dict[str, str] | None = None
+) -> dict[str, Any]:
     """The spec of each PodGroup by its part, "" = of the whole, "1" = of its second group."""
-    made = called_for(kind, spec)
+    made = called_for(kind, spec, annotations)
     parts = ("", "driver", "workers", "0", "1", "2")
     names = {group_name(kind, "w", uid, part): part for part in parts for uid in ("", "u")}
     return {names[each.name]: dict(each.spec) for each in made}
@@ -217,6 +221,56 @@ def test_workers_that_wait_for_their_leader_are_reserved_for() -> None:
             "roles": roles(leader=1, worker=0),
             "minResources": {"cpu": "6", "memory": "3Gi"},
         }
+    }
+
+
+def test_workers_that_wait_for_the_node_of_their_leader_are_reserved_for() -> None:
+    """Semantics §5.2."""
+    spec = {"replicas": 1, "leaderWorkerTemplate": {"size": 3, "workerTemplate": TEMPLATE}}
+    exclusive = {"leaderworkerset.sigs.k8s.io/exclusive-topology": "rack"}
+    assert derived("LeaderWorkerSet", spec, exclusive) == {
+        "0": {
+            "minMember": 1,
+            "roles": roles(leader=1, worker=0),
+            "minResources": {"cpu": "6", "memory": "3Gi"},
+        }
+    }
+
+
+EXCLUSIVE = {"alpha.jobset.sigs.k8s.io/exclusive-topology": "rack"}
+BY_SELECTOR = {"alpha.jobset.sigs.k8s.io/node-selector": "true"}
+
+
+def test_of_a_jobset_with_exclusive_placement_one_pod_of_each_job_is_needed() -> None:
+    """Semantics §5.2."""
+    jobs = [replicated("workers", 2)]
+    reserved = {"cpu": "8", "memory": "4Gi"}
+    led = {"minMember": 2, "roles": roles(workers=2), "minResources": reserved}
+    assert derived("JobSet", {"replicatedJobs": jobs}, EXCLUSIVE) == {"": led}
+    whole = {"minMember": 4, "roles": roles(workers=4)}
+    assert derived("JobSet", {"replicatedJobs": jobs}, EXCLUSIVE | BY_SELECTOR) == {"": whole}
+
+
+def test_a_replicated_job_may_have_exclusive_placement_of_its_own() -> None:
+    """Semantics §5.2."""
+    jobs = [replicated("driver", 1), replicated("workers", 2), replicated("single", 3)]
+    jobs[1]["template"]["metadata"] = {"annotations": EXCLUSIVE}
+    jobs[2]["template"] = {"metadata": {"annotations": EXCLUSIVE}, "spec": job(1, 1)}
+    assert derived("JobSet", {"replicatedJobs": jobs}, BY_SELECTOR) == {
+        "": {
+            "minMember": 7,
+            "roles": roles(driver=2, workers=2, single=3),
+            "minResources": {"cpu": "18", "memory": "9Gi"},
+        }
+    }
+    later = [jobs[0], jobs[1] | after("driver", "Ready")]
+    assert derived("JobSet", {"replicatedJobs": later}) == {
+        "": {
+            "minMember": 2,
+            "roles": roles(driver=2),
+            "minResources": {"cpu": "12", "memory": "6Gi"},
+        },
+        "workers": {"minMember": 2, "roles": roles(workers=2)},
     }
 
 

@@ -6,14 +6,14 @@ Source: jobset v0.10 pkg/controllers/jobset_controller.go constructJob, labelAnd
 """
 
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any, Final
 
-from enbloc.workloads.batch import JobSpec
+from enbloc.workloads.batch import BY_SELECTOR, EXCLUSIVE, JobSpec, led
 from enbloc.workloads.fields import Fields, MetadataFields, count, read
 from enbloc.workloads.making import Maker, Owner
 
 _KEY: Final = "jobset.sigs.k8s.io/"
-_EXCLUSIVE: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 _IN_ORDER: Final = "InOrder"
 _COMPLETE: Final = "Complete"
 
@@ -55,8 +55,8 @@ def job_set(make: Maker, owner: Owner) -> None:
     spec = read(owner.body, _JobSet, owner.where).spec
     if spec.suspend:
         make.suspended(owner, "spec.suspend")
-    if _EXCLUSIVE in owner.annotations:
-        make.note(f"{owner.where}: annotation {_EXCLUSIVE} is not followed in this answer")
+    if any(_exclusive(owner, job) for job in spec.replicated_jobs):
+        make.note(f"{owner.where}: annotation {EXCLUSIVE} is not followed in this answer")
     waves = _waves(make, owner, spec)
     total = sum(_replicas(job, owner) for job in spec.replicated_jobs)
     place = 0
@@ -78,10 +78,11 @@ def _replicas(job: _ReplicatedJob, owner: Owner) -> int:
 
 
 def _waves(make: Maker, owner: Owner, spec: _Spec) -> Mapping[str, int]:
-    """The wave of each replicatedJob; one that waits for another's completion is left out."""
+    """The first wave of each replicatedJob; one that waits for another's completion is left out."""
     jobs, policy = spec.replicated_jobs, spec.startup_policy
+    lengths = {job.name: 1 + led(_exclusive(owner, job)) for job in jobs}
     if policy is not None and policy.startup_policy_order == _IN_ORDER:
-        return {job.name: at for at, job in enumerate(jobs)}
+        return dict(zip(lengths, accumulate(lengths.values(), initial=0), strict=False))
     waves: dict[str, int] = {}
     for job in jobs:  # the API server allows only dependencies on earlier ones
         after = [0]
@@ -92,7 +93,7 @@ def _waves(make: Maker, owner: Owner, spec: _Spec) -> Mapping[str, int]:
                     "complete; it is no part of the answer"
                 )
                 break
-            after.append(waves[each.name] + 1)
+            after.append(waves[each.name] + lengths[each.name])
         else:
             waves[job.name] = max(after)
     return waves
@@ -114,15 +115,28 @@ def _keys(owner: Owner, job: _ReplicatedJob, index: int, place: int, total: int)
     return {f"{_KEY}{key}": value for key, value in said.items()}
 
 
+def _exclusive(owner: Owner, job: _ReplicatedJob) -> dict[str, str]:
+    """The annotations for exclusive placement of the pods of a replicatedJob; empty = none."""
+    given = job.template.metadata or MetadataFields()
+    return {
+        key: said[key]
+        for said in (owner.annotations, given.annotations or {})
+        if EXCLUSIVE in said
+        for key in (EXCLUSIVE, BY_SELECTOR)
+        if key in said
+    }
+
+
 def _job(owner: Owner, job: _ReplicatedJob, index: int, keys: Mapping[str, str]) -> dict[str, Any]:
     given = job.template.metadata or MetadataFields()
     template = job.template.spec.get("template")
     metadata = template.get("metadata") if isinstance(template, dict) else None
     inner = metadata if isinstance(metadata, dict) else {}
+    said = {**_exclusive(owner, job), **keys}
     marked = {
         **inner,
         "labels": {**(inner.get("labels") or {}), **keys},
-        "annotations": {**(inner.get("annotations") or {}), **keys},
+        "annotations": {**(inner.get("annotations") or {}), **said},
     }
     of = template if isinstance(template, dict) else {}
     return {
@@ -131,7 +145,7 @@ def _job(owner: Owner, job: _ReplicatedJob, index: int, keys: Mapping[str, str])
         "metadata": {
             "name": f"{owner.name}-{job.name}-{index}",
             "labels": {**(given.labels or {}), **keys},
-            "annotations": {**(given.annotations or {}), **keys},
+            "annotations": {**(given.annotations or {}), **said},
         },
         "spec": {**job.template.spec, "template": {**of, "metadata": marked}, "suspend": False},
     }

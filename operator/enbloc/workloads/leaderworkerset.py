@@ -34,18 +34,19 @@ class _LeaderWorkerSet(Fields):
 
 
 def leader_worker_set(make: Maker, owner: Owner) -> None:
-    """Add all groups; with LeaderReady, workers come once the leaders have nodes."""
+    """Add all groups; with LeaderReady or exclusive placement, workers come after the leaders."""
     spec = read(owner.body, _LeaderWorkerSet, owner.where).spec
     group = spec.leader_worker_template
     replicas = count(spec.replicas, "spec.replicas", owner.where)
     size = count(group.size, "spec.leaderWorkerTemplate.size", owner.where)
     make.check(replicas * max(1, size), owner, "spec.replicas")
-    if _EXCLUSIVE in owner.annotations:
+    exclusive = _EXCLUSIVE in owner.annotations
+    if exclusive:
         make.note(f"{owner.where}: annotation {_EXCLUSIVE} is not followed in this answer")
     field = "spec.leaderWorkerTemplate"
     lead = "leaderTemplate" if group.leader_template is not None else "workerTemplate"
     sized = {f"{_KEY}size": str(size)}
-    workers_wave = owner.wave + (spec.startup_policy == _LEADER_READY)
+    workers_wave = owner.wave + (exclusive or spec.startup_policy == _LEADER_READY)
     set_of_leaders = _stateful_set(owner.name, make.uid())
     for index in range(replicas):
         leader = f"{owner.name}-{index}"

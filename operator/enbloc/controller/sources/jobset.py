@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """JobSets: one PodGroup, and another for each replicatedJob that is created later.
 
-Source of the meaning of fields: JobSet v0.10, api/jobset/v1alpha2/jobset_types.go.
+Source of the meaning of fields: JobSet v0.10, api/jobset/v1alpha2/jobset_types.go; of exclusive
+placement: pkg/controllers/jobset_controller.go labelAndAnnotateObject,
+pkg/webhooks/pod_admission_webhook.go ValidateCreate.
 """
 
 from collections import Counter
@@ -34,9 +36,12 @@ from enbloc.wire.auto_groups import JOB_SET, group_name
 RESOURCE: Final = Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", JOB_SET)
 _IN_ORDER: Final = "InOrder"
 _COMPLETE: Final = "Complete"
+_EXCLUSIVE: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+_BY_SELECTOR: Final = "alpha.jobset.sigs.k8s.io/node-selector"
 
 
 class _JobTemplate(WorkloadPart):
+    metadata: PodMetadata | None = None
     spec: JobSpec = msgspec.field(default_factory=JobSpec)
 
 
@@ -55,6 +60,18 @@ class _ReplicatedJob(WorkloadPart):
     def size(self) -> int:
         """How many pods it runs at the same time."""
         return bounded(bounded(self.replicas) * self.template.spec.at_once())
+
+    def least(self, found: "JobSet") -> int:
+        """How many of these pods can exist before any has a node.
+
+        With exclusive placement, the other pods of a Job are refused until its first has one.
+        """
+        of_job = self.template.metadata.annotations if self.template.metadata else None
+        said = [each for each in (found.metadata.annotations, of_job) if each]
+        exclusive = [each for each in said if _EXCLUSIVE in each]
+        if not exclusive or any(_BY_SELECTOR in each for each in exclusive):
+            return self.size
+        return bounded(self.replicas) * min(1, self.template.spec.at_once())
 
     @property
     def requests(self) -> Counter[str]:
@@ -78,7 +95,10 @@ class JobSet(SourceObject):
 
 
 def derive(found: JobSet) -> tuple[Derived, ...] | RefusedGroup:
-    """The PodGroup of the Jobs created at once, with capacity for all, then those of later Jobs."""
+    """The PodGroup of the Jobs created at once, and one for each Job that is created later.
+
+    The first has capacity for all pods, if not all can exist from the start.
+    """
     jobs, name = found.spec.replicated_jobs or (), found.metadata.name
     policy = found.spec.startup_policy
     if policy is not None and policy.startup_policy_order == _IN_ORDER:
@@ -93,10 +113,12 @@ def derive(found: JobSet) -> tuple[Derived, ...] | RefusedGroup:
             "are supported: use several JobSets",
             whole,
         )
-    reserved = _most(first, _together(jobs)) if later else None
-    groups = [with_topology(of_roles(_roles(first), whole, reserved), _metadata(first))]
+    waits = later or any(job.least(found) < job.size for job in first)
+    reserved = _most(first, _together(jobs)) if waits else None
+    groups = [with_topology(of_roles(_roles(found, first), whole, reserved), _metadata(first))]
     for job in later:
-        part = of_roles(_roles([job]), group_name(JOB_SET, name, part=job.name), beside=whole)
+        own = group_name(JOB_SET, name, part=job.name)
+        part = of_roles(_roles(found, [job]), own, beside=whole)
         groups.append(with_topology(part, _metadata([job])))
     for each in groups:
         if isinstance(each, RefusedGroup):
@@ -108,8 +130,8 @@ def _metadata(jobs: Iterable[_ReplicatedJob]) -> list[tuple[str, PodMetadata | N
     return [(job.name, metadata_of(job.template.spec.template)) for job in jobs]
 
 
-def _roles(jobs: Iterable[_ReplicatedJob]) -> list[tuple[str, int]]:
-    return [(job.name, job.size) for job in jobs]
+def _roles(found: JobSet, jobs: Iterable[_ReplicatedJob]) -> list[tuple[str, int]]:
+    return [(job.name, job.least(found)) for job in jobs]
 
 
 def _together(jobs: Iterable[_ReplicatedJob]) -> list[_ReplicatedJob]:

@@ -3,7 +3,8 @@
 """LeaderWorkerSets: one PodGroup for each group of a leader and its workers.
 
 Source of the meaning of fields: LeaderWorkerSet v0.7,
-api/leaderworkerset/v1/leaderworkerset_types.go.
+api/leaderworkerset/v1/leaderworkerset_types.go; of the order of creation:
+pkg/controllers/pod_controller.go Reconcile.
 """
 
 from dataclasses import replace
@@ -33,6 +34,7 @@ from enbloc.wire.auto_groups import LEADER, LEADER_WORKER_SET, WORKER, group_nam
 
 RESOURCE: Final = Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", LEADER_WORKER_SET)
 _LEADER_READY: Final = "LeaderReady"
+_EXCLUSIVE: Final = "leaderworkerset.sigs.k8s.io/exclusive-topology"
 
 
 class _RollingUpdate(WorkloadPart):
@@ -65,7 +67,8 @@ class LeaderWorkerSet(SourceObject):
 def derive(found: LeaderWorkerSet) -> tuple[Derived, ...] | RefusedGroup:
     """One PodGroup for each group, including those of a rollout's surge.
 
-    Workers that are created once their leader is ready are not counted; their capacity is reserved.
+    Workers that are created once their leader is ready, or with exclusive placement once it has a
+    node, are not counted; their capacity is reserved.
     """
     spec, of = found.spec, found.spec.leader_worker_template
     replicas = bounded(spec.replicas)
@@ -77,7 +80,7 @@ def derive(found: LeaderWorkerSet) -> tuple[Derived, ...] | RefusedGroup:
             _name(found, 0),
         )
     workers = max(0, bounded(of.size) - 1)
-    if spec.startup_policy == _LEADER_READY:
+    if spec.startup_policy == _LEADER_READY or _EXCLUSIVE in (found.metadata.annotations or {}):
         leader = requests(of.leader_template or of.worker_template)
         reserved = leader + requests(of.worker_template, workers)
         wanted = minimum_of([(LEADER, 1), (WORKER, 0)], reserved)
