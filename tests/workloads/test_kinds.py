@@ -274,6 +274,7 @@ def test_executors_come_after_their_driver_and_request_what_spark_does() -> None
         metadata: {name: pi}
         spec:
           type: Python
+          nodeSelector: {disk: ssd, pool: any}
           driver: {cores: 1, memory: 1g, schedulerName: enbloc}
           executor:
             instances: 1
@@ -281,10 +282,12 @@ def test_executors_come_after_their_driver_and_request_what_spark_does() -> None
             memory: 10g
             gpu: {name: nvidia.com/gpu, quantity: 2}
             nodeSelector: {pool: spark}
+            template: {spec: {nodeSelector: {zone: a, disk: any}}}
         """)
     assert waves(found) == [["pi-driver"], ["pi-exec-1"]]
+    assert found.pods[0].pod["spec"]["nodeSelector"] == {"disk": "ssd", "pool": "any"}
     spec = found.pods[1].pod["spec"]
-    assert spec["nodeSelector"] == {"pool": "spark"}
+    assert spec["nodeSelector"] == {"zone": "a", "disk": "ssd", "pool": "spark"}
     [container] = spec["containers"]
     assert container["resources"]["requests"] == {
         "cpu": "500m",

@@ -18,7 +18,6 @@ _KEY: Final = "sparkoperator.k8s.io/"
 _DEFAULT_EXECUTORS: Final = 2
 #: The fields of a driver or executor that are copied to its pods unchanged.
 _COPIED: Final = (
-    ("nodeSelector", "nodeSelector"),
     ("affinity", "affinity"),
     ("tolerations", "tolerations"),
     ("schedulerName", "schedulerName"),
@@ -39,6 +38,7 @@ class _Pod(Fields):
     memory_overhead: str | None = None
     instances: int | None = None
     gpu: _Gpu | None = None
+    node_selector: dict[str, str] | None = None
     image: str | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
@@ -59,6 +59,7 @@ class _Spec(Fields):
     driver: _Pod
     executor: _Pod
     type: str | None = None
+    node_selector: dict[str, str] | None = None
     image: str | None = None
     memory_overhead_factor: str | None = None
     dynamic_allocation: _Allocation | None = None
@@ -165,9 +166,14 @@ def _template(owner: Owner, spec: _Spec, role: str) -> Template:
     batch = spec.batch_scheduler_options
     named = batch.priority_class_name if batch is not None else None
     copied = {field: given[own] for own, field in _COPIED if given.get(own) is not None}
+    selected = {**(spec.node_selector or {}), **(pod.node_selector or {})}
+    below = under.spec.get("nodeSelector")
+    if isinstance(below, dict):
+        selected = {**below, **selected}
     return Template(
         {
             **under.spec,
+            **({"nodeSelector": selected} if selected else {}),
             **({"priorityClassName": named} if named else {}),
             **copied,
             "containers": [container, *others],
