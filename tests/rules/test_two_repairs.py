@@ -13,7 +13,7 @@ from enbloc.engine.events import BindRefused, SlotsFree
 from enbloc.model.binding import RefusalCause
 from enbloc.model.groups import OnIncomplete
 from tests.calls import calls_of
-from tests.rules.world import ONE_A_NODE, World
+from tests.rules.world import JOB, ONE_A_NODE, World
 from tests.world.builders import spec
 
 KEEP, RESTART = OnIncomplete.KEEP, OnIncomplete.RESTART
@@ -328,3 +328,54 @@ def test_a_failed_attempt_costs_no_more_for_each_pair_of_gangs_in_part(
         costs.append(calls_of(world.step))
         assert world.evictions == []
     assert costs[1] <= 3.5 * costs[0]
+
+
+# ── capacity that others have reserved (semantics §4.4, §5.1) ────────────────────────────────────
+
+
+def test_nobody_yields_for_capacity_that_is_reserved_for_others() -> None:
+    """Semantics §4.4, §5.1: all that is free is reserved for `a`, and `y` holds too little."""
+    world = World()
+    world.nodes("n1 n4", cpu=4)
+    world.group("a", 1, min_resources=(("cpu", 8000),), timeout=6000)
+    world.member("a-0", "a", priority=10)
+    world.settle()
+    world.run_pods(["a-0"])
+    world.nodes("n3 n5", cpu=1)
+    world.group("y", 2, timeout=6000, on_incomplete=RESTART)
+    for at, node in enumerate(("n3", "n5")):
+        world.pod(f"y-{at}", "y", node=node, scheduled_at=world.now, owner=JOB, spec=spec(cpu=1))
+    world.settle()
+    world.run_pods(["y-0", "y-1"])
+    world.settle()
+    world.nodes("n2", cpu=4)
+    world.group("w", 2, timeout=6000)
+    world.pod("w-0", "w", node="n2", scheduled_at=world.now, owner=JOB, spec=ONE_A_NODE, priority=1)
+    world.member("w-1", "w", priority=1)
+    world.settle(seconds=5)
+    world.lose_node("n5")
+    world.settle(seconds=5)
+    world.member("y-9", "y", spec=spec(cpu=1))
+    world.settle(seconds=20)
+    assert world.evictions == []
+
+
+def test_what_is_reserved_for_the_one_that_yields_keeps_the_other_out_no_longer() -> None:
+    """Semantics §4.4, §5.1: only the earlier of two may be evicted, and it reserves capacity."""
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.running_job("late", 2, timeout=3600)
+    world.nodes("n3 n4", cpu=4)
+    world.group("early", 2, min_resources=(("cpu", 8000),), timeout=3600)
+    for at, node in enumerate(("n3", "")):
+        when = world.now if node else None
+        world.member(
+            f"early-{at}", "early", node=node, scheduled_at=when, priority=5, preempts=False
+        )
+    world.pod("x", node="n4", spec=ONE_A_NODE, priority=9)
+    world.settle(seconds=5)
+    world.lose_node(world.where()["late-1"])
+    world.member("late-9", "late")
+    world.settle(seconds=5)
+    assert world.evictions == ["early-0"]
+    assert len(world.where("late")) == 2

@@ -89,12 +89,17 @@ class Engine:
         self._core = core = Core(profiles, self.settings)
         self._state, self._groups, self._queue = core.state, core.groups, core.queue
         self._plans, self._victims, self._reporter = core.plans, core.victims, core.reporter
-        timeout = self.settings.schedule_timeout
-        self._repair = Repair(
-            core.groups, core.order, core.queue, core.victims, core.reporter, Planner(core), timeout
-        )
         self._min_resources = MinResources(
             core.state, core.groups, core.plans, core.order, core.reporter, self.settings
+        )
+        self._repair = Repair(
+            core.groups,
+            core.order,
+            core.queue,
+            core.victims,
+            core.reporter,
+            Planner(core, self._min_resources),
+            self.settings.schedule_timeout,
         )
         self._preemptions = Preemptions(core, self._min_resources.to_be_free)
         self._policies: tuple[Policy, ...] = (

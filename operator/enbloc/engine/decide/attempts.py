@@ -14,7 +14,6 @@ from enbloc.devices.effort import MOST_EFFORT
 from enbloc.engine.admission import Admission
 from enbloc.engine.choices import with_planned
 from enbloc.engine.core import Core
-from enbloc.engine.decide.assign import place_group
 from enbloc.engine.decide.cycle import AllowedCapacity, Placer, schedule_group
 from enbloc.engine.decide.decision import Decision, VictimSearch, decision_input
 from enbloc.engine.effects import Attempt, Decided
@@ -60,10 +59,12 @@ class Planner:
 
     Args:
         core: what is known of the cluster.
+        min_resources: tells what groups have and want reserved.
     """
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, min_resources: MinResources) -> None:
         self._groups, self._plans, self._trials = core.groups, core.plans, core.trials
+        self._min_resources = min_resources
         self._steps = core.settings.search_steps
 
     def planning(self, group: GroupKey) -> bool:
@@ -75,17 +76,29 @@ class Planner:
         return self._plans.stalled
 
     def completes(self, now: float, waiting: GroupFacts, without: Sequence[Pod]) -> bool:
-        """Whether a group could be placed if these pods were gone."""
+        """Whether a group could be placed if these pods were gone, beside what others reserve."""
         profile = self._groups.profile(waiting)
         try:
             ledgers = self._plans.ledgers(profile)
             trial = self._trials.trial(profile, waiting, now, ledgers, keep=False)
             for pod in without:
                 trial.remove_from(pod, pod.node)
-            outcome, _ = place_group(waiting, trial, self._steps)
+            place = Placer(self._allowed(waiting, without), self._steps, exactly=True)
+            outcome, _ = place(waiting, trial)
         except PluginError:
             return False
         return not outcome.failed
+
+    def _allowed(self, waiting: GroupFacts, without: Sequence[Pod]) -> AllowedCapacity | None:
+        """Return what a group could take: a group that held no member would reserve nothing."""
+        wanted = self._min_resources.wanted(self._groups[waiting.key], waiting)
+        if wanted is None:
+            return None
+        gone = {pod.uid for pod in without}
+        keys = {self._groups.key_of(uid) for uid in gone}
+        runs = (self._groups.get(key) for key in keys if key is not None)
+        over = {run.key for run in runs if run and gone.issuperset(pod.uid for pod in run.bound)}
+        return AllowedCapacity(self._min_resources.capacity().without(over), wanted)
 
 
 class Attempts:

@@ -173,13 +173,15 @@ class Placer(NamedTuple):
         allowed: what others have reserved, and this group wants; None = nothing is reserved or
             wanted.
         steps: how much a search may cost.
+        exactly: also ask the exact solver.
     """
 
     allowed: AllowedCapacity | None
     steps: int
+    exactly: bool = False
 
     def __call__(self, facts: GroupFacts, trial: Trial, part: int = 1) -> tuple[Outcome, Trial]:
-        """Try to place a group's deficit if what it wants reserved is free; no exact solver.
+        """Try to place a group's deficit if what it wants reserved is free.
 
         Args:
             facts: the group as it is.
@@ -194,7 +196,7 @@ class Placer(NamedTuple):
         tries = Tries(reserved, trial, facts)
         while True:
             part = steps >> tries.number
-            outcome, tried = place_group(facts, tries.where, part, exactly=False, due=due)
+            outcome, tried = place_group(facts, tries.where, part, exactly=self.exactly, due=due)
             if allowed is None or not allowed.capacity or outcome.failed or not outcome.placed:
                 break
             stay = tries.kept(_assignments(outcome, tried))

@@ -75,6 +75,10 @@ class ReservedAmounts:
             if each.order < wanted.order and not each.shared_by(wanted):
                 yield each
 
+    def without(self, groups: Container[GroupKey]) -> "ReservedAmounts":
+        """Return the amounts that are reserved for all but these groups."""
+        return ReservedAmounts(each for each in self.amounts if each.group not in groups)
+
     # ── what others may take ─────────────────────────────────────────────────────────────────
 
     def admits(self, wanted: GroupAmount, nodes: Nodes) -> str:
