@@ -226,7 +226,9 @@ def test_in_one_step_no_more_than_one_gang_is_tried_in_the_room_of_another(
     """Semantics §4.4."""
     tried: list[GroupFacts] = []
 
-    def completes(_: Planner, __: float, waiting: GroupFacts, ___: Sequence[Pod]) -> bool:
+    def completes(_: Planner, __: float, waiting: GroupFacts, without: Sequence[Pod]) -> bool:
+        if not without:
+            return False
         tried.append(waiting)
         return len(tried) == 30
 

@@ -12,6 +12,7 @@ from enbloc.engine.effects import Bind
 from enbloc.engine.events import BindRefused, SlotsFree
 from enbloc.model.binding import RefusalCause
 from enbloc.model.groups import OnIncomplete
+from enbloc.model.pods import PodKey
 from tests.calls import calls_of
 from tests.rules.world import JOB, ONE_A_NODE, World
 from tests.world.builders import spec
@@ -379,3 +380,30 @@ def test_what_is_reserved_for_the_one_that_yields_keeps_the_other_out_no_longer(
     world.settle(seconds=5)
     assert world.evictions == ["early-0"]
     assert len(world.where("late")) == 2
+
+
+def test_nobody_yields_to_one_that_needs_the_capacity_of_others_no_longer() -> None:
+    """Semantics §4.4: a node came, but Bindings of its namespace have to be answered first."""
+    world = World(slots=32, validate=False)
+    world.answer = lambda bind: "hold" if bind.target.pod.namespace == "tenant" else "ok"
+    world.nodes("n2", cpu=4)
+    world.their_group("w", 2, timeout=3600)
+    world.theirs("w-0", "w", node="n2", scheduled_at=world.now)
+    world.theirs("w-1", "w")
+    world.settle()
+    world.now += 1
+    world.nodes(" ".join(f"s{number}" for number in range(80)), cpu=3)
+    for number in range(120):
+        world.pod(f"p{number}", key=PodKey("tenant", f"p{number}"))
+    world.pod("q")
+    world.settle()
+    world.nodes("n4 n5", cpu=4)
+    world.job_in_part("y", "n5", of=3, timeout=3600)
+    world.settle(seconds=1)
+    assert world.evictions == []
+    world.answer = lambda _: "ok"
+    for bind in world.sent:
+        if bind.target.pod.namespace == "tenant":
+            world.confirm(bind)
+    world.settle()
+    assert world.where("w") == {"w-0": "n2", "w-1": "n4"}

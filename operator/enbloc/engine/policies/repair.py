@@ -411,9 +411,8 @@ class Repair(Policy):
         return repair.waits
 
     def _completes(self, now: float, facts: GroupFacts, without: Sequence[Pod]) -> bool:
-        if not facts.quorum or facts.problem:
-            return False
-        return self._planner.completes(now, facts, without)
+        able = facts.quorum and not facts.problem
+        return able and self._planner.completes(now, facts, without)
 
     def _failed(self, now: float, *, able: bool = False) -> list[GroupKey]:
         """Return the gangs that cannot be completed now, in order; `able`: and may be evicted."""
@@ -519,7 +518,8 @@ class Repair(Policy):
     def _helps(self, now: float, waiting: Gang, yielding: Gang, pair: _Pair) -> bool:
         if pair.evicts and not self._open[pair.yielding].may_yield(now):
             return False
-        return self._completes(now, waiting.facts, yielding.ours)
+        facts = waiting.facts
+        return self._completes(now, facts, yielding.ours) and not self._completes(now, facts, ())
 
     def _note_stuck(self, turn: Turn, key: GroupKey, other: GroupKey | None) -> None:
         repair = self._open[key]
