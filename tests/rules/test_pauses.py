@@ -204,6 +204,28 @@ def test_a_podgroup_that_was_deleted_is_forgotten() -> None:
     assert len(world.where("g")) == 1
 
 
+@pytest.mark.parametrize("seen", [True, False])
+def test_a_podgroup_that_was_made_again_before_its_pods_were_gone_begins_anew(
+    *, seen: bool
+) -> None:
+    """Semantics §4.6: whether or not anything was decided in between."""
+    world = denied_job(2)
+    world.settle(seconds=130)
+    world.denied = ""
+    world.drop_group("g")
+    if seen:
+        world.settle()
+    world.group("g", 2, timeout=60, uid="pg-g-again")
+    world.settle()
+    for name in ("g-0", "g-1"):
+        World.delete(world, name)
+    world.settle()
+    for name in ("g-0", "g-1"):
+        world.member(name, "g", owner=NEXT_JOB)
+    world.settle(seconds=5)
+    assert len(world.where("g")) == 2
+
+
 def test_another_cause_begins_anew() -> None:
     """Semantics §4.6: lack of capacity is not what a webhook denies."""
     world = denied_job(2)
@@ -281,6 +303,18 @@ def test_a_change_of_the_spec_that_no_plan_depends_on_ends_it_as_well() -> None:
     world.settle()
     assert world.where("g") == {}
     world.alter("g", timeout=61)
+    world.settle()
+    assert len(world.where("g")) == 2
+
+
+def test_a_podgroup_that_was_made_again_has_the_room_that_its_pods_waited_for() -> None:
+    """Semantics §4.6."""
+    world = lacking()
+    world.node("n2", cpu=4)
+    world.settle()
+    assert world.where("g") == {}
+    world.drop_group("g")
+    world.group("g", 2, timeout=60, uid="pg-g-again")
     world.settle()
     assert len(world.where("g")) == 2
 

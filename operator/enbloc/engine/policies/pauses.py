@@ -3,7 +3,8 @@
 """Pauses: a group that releases capacity for the same cause again is bound later (semantics §4.6).
 
 The pause grows each time. It belongs to the PodGroup, not to its members: those that come back
-after an eviction are new pods, and may be another run of the group.
+after an eviction are new pods, and may be another run of the group. Nor does it belong to the name:
+a PodGroup may be created again while pods of the former one terminate.
 """
 
 from dataclasses import dataclass
@@ -42,7 +43,7 @@ class Pause:
     why: ReasonAndMessage
 
 
-#: The parts of a PodGroup's spec that matter for whether it can be placed.
+#: The UID of a PodGroup, and the parts of its spec that matter for whether it can be placed.
 _Spec = tuple[object, ...]
 
 
@@ -55,7 +56,7 @@ class _Releases:
         times: their number in a row.
         until: the end of the pause, engine clock; past = it is over.
         why: what kept it from being completed, for people.
-        spec: of the PodGroup.
+        spec: of the PodGroup; another one of the same name has another.
         members: the specs of its members.
     """
 
@@ -141,6 +142,7 @@ def _spec(facts: GroupFacts) -> _Spec | None:
     if group is None:
         return None
     return (
+        group.uid,
         group.min_member,
         group.roles,
         group.min_resources,
