@@ -8,7 +8,7 @@ from enbloc.engine.events import (
     SlotsFree,
 )
 from enbloc.model.pods import Phase
-from tests.rules.world import World
+from tests.rules.world import NEXT_JOB, World
 from tests.world.builders import spec
 
 
@@ -352,6 +352,56 @@ def test_a_gang_all_of_whose_nodes_are_quarantined_is_not_infeasible_and_comes_b
     assert world.condition("g")[1] == "Unschedulable"
     world.settle(seconds=1800)
     assert len(world.where("g-2")) == 1
+
+
+def two_runs_and_a_rejection(*, last: bool) -> World:
+    """Of a run bound in part, and a whole one of which a kubelet rejects a member on n3.
+
+    Args:
+        last: the first run ends before that, not after it.
+    """
+    world = World()
+    world.nodes("n1 n2", cpu=4)
+    world.group("g", 2, timeout=6000)
+    world.member("first-0", "g", node="n1", scheduled_at=world.now)
+    world.settle()
+    world.node("n3", cpu=8)
+    for name in ("g-0", "g-1"):
+        world.member(name, "g", owner=NEXT_JOB)
+    world.settle()
+    assert world.where("g") == {"g-0": "n3", "g-1": "n3"}
+    if last:
+        world.delete("first-0")
+        world.settle(seconds=1)
+    world.change("g-1", phase=Phase.FAILED, rejected="OutOfcpu")
+    world.settle()
+    if not last:
+        world.delete("first-0")
+        world.settle(seconds=1)
+    for name in ("n1", "n2"):
+        world.drop_node(name)
+    return world
+
+
+def test_a_quarantine_does_not_end_with_another_run_of_the_group() -> None:
+    """Semantics §3.6."""
+    world = two_runs_and_a_rejection(last=False)
+    world.member("g-2", "g", owner=NEXT_JOB)
+    world.settle()
+    assert world.where("g-2") == {}
+    assert "node(s) in quarantine (OutOfcpu)" in world.condition("g")[2]
+
+
+def test_a_quarantine_ends_with_the_last_run_of_a_group_that_is_gone() -> None:
+    """Semantics §3.6: one that is made later has none."""
+    world = two_runs_and_a_rejection(last=True)
+    for name in ("g-0", "g-1"):
+        world.delete(name)
+    world.drop_group("g")
+    world.settle()
+    world.job("g", 2, uid="pg-g-again")
+    world.settle()
+    assert len(world.where("g")) == 2
 
 
 # ── Scheduled (semantics §3.7) ───────────────────────────────────────────────────────────────────

@@ -103,7 +103,7 @@ class Engine:
         )
         self._preemptions = Preemptions(core, self._min_resources.to_be_free)
         self._policies: tuple[Policy, ...] = (
-            NodeHistory(core.observations),
+            NodeHistory(core.observations, core.groups),
             self._repair,
             HeldCapacity(core.state, core.groups, core.plans, self._repair),
             self._min_resources,

@@ -4,7 +4,7 @@
 
 from enbloc.engine.observations import Observations
 from enbloc.engine.policies.policy import Policy
-from enbloc.engine.state import Run
+from enbloc.engine.state import Groups, Run
 from enbloc.engine.turn import Turn
 
 
@@ -13,10 +13,11 @@ class NodeHistory(Policy):
 
     Args:
         observations: what plugins learned.
+        groups: tells which runs of a PodGroup are left.
     """
 
-    def __init__(self, observations: Observations) -> None:
-        self._observations = observations
+    def __init__(self, observations: Observations, groups: Groups) -> None:
+        self._observations, self._groups = observations, groups
 
     def expire(self, turn: Turn) -> None:
         """Pass on what was observed, and what time has ended."""
@@ -30,6 +31,6 @@ class NodeHistory(Policy):
         return self._observations.deadline()
 
     def forget(self, turn: Turn, run: Run) -> None:
-        """Forget a gang that is gone; nothing is known of a pod without a group."""
-        if not run.solo:
-            turn.effects += self._observations.forget_group(run.key)
+        """Forget a PodGroup with its last run; nothing is known of a pod without a group."""
+        if not (run.solo or self._groups.runs(run.key)):
+            turn.effects += self._observations.forget_group(run.key.podgroup)
