@@ -10,6 +10,7 @@ import pytest
 
 from enbloc.engine.effects import Bind, Evict
 from enbloc.model.pods import Owner, Phase
+from enbloc.model.topology import TopologyRequest
 from tests.rules.world import JOB, NEXT_JOB, ONE_A_NODE, World
 from tests.world.builders import spec
 
@@ -315,6 +316,17 @@ def test_a_podgroup_that_was_made_again_has_the_room_that_its_pods_waited_for() 
     assert world.where("g") == {}
     world.drop_group("g")
     world.group("g", 2, timeout=60, uid="pg-g-again")
+    world.settle()
+    assert len(world.where("g")) == 2
+
+
+def test_a_change_of_the_topology_ends_it_as_well() -> None:
+    """Semantics §4.6."""
+    world = lacking()
+    world.node("n2", cpu=4)
+    world.settle()
+    assert world.where("g") == {}
+    world.alter("g", topology=TopologyRequest(preferred="example.com/rack"))
     world.settle()
     assert len(world.where("g")) == 2
 

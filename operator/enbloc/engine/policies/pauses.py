@@ -151,6 +151,8 @@ def _spec(facts: GroupFacts) -> _Spec | None:
         group.on_incomplete,
         group.sub_groups,
         group.min_group_count,
+        group.topology,
+        group.topology_parts,
     )
 
 
