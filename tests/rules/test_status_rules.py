@@ -3,6 +3,7 @@
 """Semantics §7: a status that can be waited for (the controller's part: tests/controller)."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -126,6 +127,28 @@ def test_a_podgroup_recreated_under_another_uid_gets_the_whole_status() -> None:
         before.started,
     )
     assert after.conditions == before.conditions
+
+
+@pytest.mark.parametrize("seen", [True, False])
+@pytest.mark.parametrize(
+    ("of", "reason"),
+    [({}, "GangInfeasible"), ({"priority_class": "nobody-made-it"}, "InvalidSpec")],
+)
+def test_a_podgroup_recreated_under_another_uid_has_its_own_events(
+    of: dict[str, Any], reason: str, *, seen: bool
+) -> None:
+    """Semantics §7.1: whether or not anything was decided in between."""
+    world = World()
+    world.nodes("n1", cpu=4)
+    world.job("g", 2, **of)
+    world.settle()
+    world.drop_group("g")
+    if seen:
+        world.settle()
+    world.group("g", 2, uid="another", timeout=60, **of)
+    world.settle()
+    told = [each.uid for each in world.events(reason) if each.group is not None]
+    assert told == ["pg-g", "another"]
 
 
 # ── what goes with the run (semantics §7.2) ──────────────────────────────────────────────

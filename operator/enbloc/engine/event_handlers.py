@@ -242,7 +242,15 @@ class EventHandlers:
             turn.happened.append(Happening(Resource.POD_GROUP, Action.DELETE, group=key))
         for run in self._groups.take_group(key, None):
             self._plans.withdraw(run.key, turn)
+            self._forget_said(run.key)
             turn.change(run.key)
+
+    def _forget_said(self, key: GroupKey) -> None:
+        """Have a group tried and reported on anew: another PodGroup may follow in the same turn."""
+        self._reporter.forget_group(key)
+        item = self._queue.get(key)
+        if item is not None:
+            item.renew()
 
     def _deleted(self, run: Run, turn: Turn) -> None:
         """Report what happens to the members of a deleted PodGroup."""
