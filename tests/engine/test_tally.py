@@ -55,6 +55,24 @@ def test_who_joins_later_has_an_attempt_of_its_own() -> None:
     assert last == Attempt(1, cluster.now, cluster.now)
 
 
+def test_who_comes_after_all_others_are_gone_is_timed_from_when_it_came() -> None:
+    cluster = Cluster()
+    cluster.node("n1", cpu=1)
+    cluster.gang("g", 2)
+    cluster.settle(seconds=5000)
+    for name in list(cluster.pods):
+        cluster.delete(name)
+    cluster.settle()
+    cluster.gang("g", 2)
+    cluster.settle()
+    begun = cluster.now
+    assert cluster.engine.census().oldest == begun
+    cluster.now += 7
+    cluster.node("n2", cpu=1)
+    cluster.settle()
+    assert [bind.attempt for bind in cluster.sent] == [Attempt(2, begun, begun + 7)] * 2
+
+
 def test_a_decision_says_how_many_members_it_was_about() -> None:
     cluster = Cluster()
     cluster.nodes("n1", cpu=1)

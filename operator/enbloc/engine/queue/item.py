@@ -89,8 +89,8 @@ class Item:
         first_unseen: the first event after its attempt began, while it is being decided; else None.
         hinted: attempts in a row that a hint caused, since a pause was waited out.
         pods: the number of its pending pods, for the metrics.
-        queued: when it was first to be tried since it was last placed, engine clock; None = not
-            yet.
+        queued: when it was first to be tried since it was last placed or had no pending pods,
+            engine clock; None = not yet.
         tried: attempts before that.
         fingerprint: the group's state at the last attempt; a difference re-queues it.
         ticket: the number of its latest move: of equals in the order, the smallest goes first.
@@ -144,6 +144,8 @@ class Item:
     def keep_out(self, profile: Profile) -> None:
         """Keep it out; once it may be tried, it is, whatever its state."""
         self.profile, self.fingerprint = profile, None
+        if not self.pods:  # those that come have not been waiting
+            self.queued = None
 
     def renew(self) -> None:
         """Have it tried again once it is reviewed, whatever its state."""
