@@ -220,16 +220,13 @@ class Cluster(Server):
         raise AssertionError("the engine never comes to rest")
 
     def _carry_out(self, effect: Bind) -> None:
-        target = effect.target
         answer = self.answer(effect)
         if answer == "hold":
             return
         if answer == "ok":
             self.confirm(effect)
         else:
-            cause = RefusalCause[answer]
-            self.tell(BindRefused(target.plan, target.uid, cause, answer.lower()))
-            self.tell(SlotsFree(1))
+            self.refuse(effect, RefusalCause[answer])
 
     def _evict(self, effect: Evict) -> None:
         answer = self.evict_answer(effect)
@@ -250,6 +247,12 @@ class Cluster(Server):
         self.tell(SlotsFree(1))
         self.bound_order.append(target.pod.name)
         self.bind(target)
+
+    def refuse(self, effect: Bind, cause: RefusalCause) -> None:
+        """The API server answers that it does not bind."""
+        target = effect.target
+        self.tell(BindRefused(target.plan, target.uid, cause, cause.name.lower()))
+        self.tell(SlotsFree(1))
 
     # ── what to look at ──────────────────────────────────────────────────────────────────────
 

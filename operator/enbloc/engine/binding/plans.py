@@ -82,8 +82,9 @@ class Plans:
         self._to_send: Grouped[str, str, tuple[int, OpenPlan]] = Grouped()
         self._waiting = 0  #: The number of plans in it.
         self._count = count()
-        #: The number of SENT members, in all and by namespace (without zeros).
-        self._unanswered = 0
+        #: The namespace of each Bind whose outcome is not known, by plan and member: it keeps its
+        #: slot, whatever becomes of the member. How many they are by namespace, without zeros.
+        self._unanswered: dict[tuple[str, PodUID], str] = {}
         self._unanswered_of: dict[str, int] = {}
         self.slots = 0
         self.opened = 0
@@ -317,7 +318,7 @@ class Plans:
                     target = target_of(open_plan, assignment)
                     turn.effects.append(Bind(open_plan.profile.name, target, open_plan.attempt))
                     self.slots -= 1
-                    self._unanswered += 1
+                    self._unanswered[open_plan.id, target.uid] = namespace
                     self._unanswered_of[namespace] = self._unanswered_of.get(namespace, 0) + 1
             if not open_plan.sendable(1):
                 self._let_rest(open_plan)
@@ -328,21 +329,23 @@ class Plans:
         So some are always left for others, even if all that it has sent hangs (semantics §9.6). The
         last slots are for namespaces that have sent nothing, which would otherwise get none.
         """
-        if self.slots + self._unanswered < SHARED_FROM:
+        if self.slots + len(self._unanswered) < SHARED_FROM:
             return self.slots
         sent = self._unanswered_of.get(namespace, 0)
         share = (3 * self.slots - sent) // 4
         return share if sent else max(share, min(self.slots, 1))
 
-    def _move(self, open_plan: OpenPlan, uid: PodUID, stage: MemberStage) -> None:
-        """Move a member to a stage; its Binding or PreBind is then no longer under way."""
-        before = open_plan.stage(uid)
-        if before is MemberStage.SENT:
-            namespace = open_plan.plan.group.namespace
-            self._unanswered -= 1
+    def _free_slot(self, plan: str, uid: PodUID) -> None:
+        """Record that a Bind has an outcome; its plan may be closed, its member lost."""
+        namespace = self._unanswered.pop((plan, uid), None)
+        if namespace is not None:
             left = self._unanswered_of.pop(namespace) - 1
             if left:
                 self._unanswered_of[namespace] = left
+
+    def _move(self, open_plan: OpenPlan, uid: PodUID, stage: MemberStage) -> None:
+        """Move a member to a stage; its PreBind is then no longer under way."""
+        before = open_plan.stage(uid)
         open_plan.move(uid, stage)
         if before is MemberStage.PREPARING and not open_plan.preparing:
             self._prepared_by.drop(open_plan.id)
@@ -411,6 +414,8 @@ class Plans:
         self, answer: Bound | BindRefused | PreBound | PreBindFailed, turn: Turn
     ) -> Assignment | None:
         """Record an outcome from the executor; return the assignment it settles, None = none."""
+        if isinstance(answer, Bound | BindRefused):
+            self._free_slot(answer.plan, answer.uid)
         open_plan = self._open.get(answer.plan)
         stage = open_plan.stage(answer.uid) if open_plan else None
         if open_plan is None or stage is None:
