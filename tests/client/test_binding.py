@@ -38,6 +38,8 @@ def shows(uid: str = "u1", **spec: str) -> Handler:
 NO_POD = refuses(404, "NotFound", name="p", kind="pods")
 TERMINATING: dict[str, Any] = {"causes": [{"reason": "NamespaceTerminating"}]}
 WEBHOOK = "Internal error occurred: failed calling webhook: refused"
+DENIED = 'admission webhook "bind.example.com" denied the request: not in this rack'
+POLICY = "ValidatingAdmissionPolicy 'v' with binding 'b' denied request: not in this rack"
 
 
 async def test_a_binding_names_pod_uid_node_and_annotations() -> None:
@@ -70,11 +72,27 @@ async def test_a_binding_names_pod_uid_node_and_annotations() -> None:
             RefusalCause.SCHEDULER_ERROR,
             id="webhook broken",
         ),
+        *(
+            pytest.param(
+                refuses(code, "", DENIED, name="p", kind="pods"),
+                RefusalCause.SCHEDULER_ERROR,
+                id=f"denied by a webhook with {code}",
+            )
+            for code in (400, 401, 403, 404, 409, 413, 429, 500, 503)
+        ),
+        *(
+            pytest.param(
+                refuses(code, "", POLICY),
+                RefusalCause.SCHEDULER_ERROR,
+                id=f"by a policy with {code}",
+            )
+            for code in (401, 403, 413, 422)
+        ),
     ],
 )
 async def test_a_refusal_says_whom_it_blames(refusing: Handler, cause: RefusalCause) -> None:
     """Semantics §3.6: the member, its namespace or ourselves, and never a node."""
-    async with talking_to(refusing) as client:
+    async with talking_to(refusing) as client, asyncio.timeout(5):
         outcome = await bind(client, BINDING)
     assert isinstance(outcome, Refused)
     assert outcome.cause is cause
@@ -187,13 +205,21 @@ async def test_429_and_401_are_no_outcomes(monkeypatch: pytest.MonkeyPatch) -> N
         pytest.param(
             [refuses(422, "Invalid"), shows()], RefusalCause.SCHEDULER_ERROR, id="refused for good"
         ),
+        pytest.param(
+            [refuses(500, "", DENIED), shows()], RefusalCause.SCHEDULER_ERROR, id="denied with 500"
+        ),
+        pytest.param(
+            [refuses(429, "", DENIED), shows(nodeName="node-1")],
+            Bound(),
+            id="bound before a webhook denied it",
+        ),
     ],
 )  # fmt: skip
 async def test_an_unknown_outcome_is_settled(
     answers: list[Handler], outcome: Bound | RefusalCause
 ) -> None:
     """Semantics §3.4: the same Binding until 201, or until a 4xx and a GET settle it."""
-    async with talking_to(Script(*answers)) as client:
+    async with talking_to(Script(*answers)) as client, asyncio.timeout(5):
         settled = await settle(client, BINDING)
     assert (settled.cause if isinstance(settled, Refused) else settled) == outcome
 

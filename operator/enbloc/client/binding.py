@@ -7,6 +7,7 @@
     bind ──201──► Bound
       │ ───409──► GET the pod to decide        this Binding may have been sent twice on the way
       │ ───4xx──► Refused(cause)               after 401 and 429, send the same Binding again
+      │ ───denied──► Refused(SCHEDULER_ERROR)  by a webhook or a policy, with any code
       └─timeout, reset, 5xx──► Unknown ──settle──► send the same Binding again until a 201, or
         or no API server's                         until a 4xx that a GET of the pod explains
 """
@@ -101,7 +102,7 @@ class _Pod(msgspec.Struct):
 
 
 async def bind(client: Client, binding: Binding) -> Outcome:
-    """Send a Binding; send it again after 401 and 429, which were not processed.
+    """Send a Binding; send it again after 401 and 429 of the server, which were not processed.
 
     Raises:
         Fenced: not sent, because the client may no longer write.
@@ -112,7 +113,7 @@ async def bind(client: Client, binding: Binding) -> Outcome:
     if _is_unknown(error):
         return Unknown(str(error))
     refused = Refused(cause(error), str(error))
-    if isinstance(error, Conflict):
+    if isinstance(error, Conflict) and not error.denied:
         # This very Binding may have come first: a proxy may have sent it twice.
         return await look(client, binding, refused) or Unknown(refused.message)
     return refused
@@ -138,7 +139,7 @@ async def settle(client: Client, binding: Binding) -> Bound | Refused:
 
 
 async def _send(client: Client, binding: Binding) -> APIError | None:
-    """POST the Binding until the answer is neither 401 nor 429; None if the pod is bound."""
+    """POST the Binding until the answer is no 401 or 429 of the server; None if it is bound."""
     body = {
         "apiVersion": "v1",
         "kind": "Binding",
@@ -162,12 +163,12 @@ async def _send(client: Client, binding: Binding) -> APIError | None:
                 tries=1,
                 shape=_Success,
             )
-        except (TooManyRequests, Unauthorized) as error:
-            await backoff.wait_out(error)
         except Fenced:
             raise
         except APIError as error:
-            return error
+            if error.denied or not isinstance(error, TooManyRequests | Unauthorized):
+                return error
+            await backoff.wait_out(error)
         else:
             return None
 
@@ -195,6 +196,8 @@ async def look(client: Client, binding: Binding, refused: Refused) -> Bound | Re
 
 def _is_unknown(error: APIError) -> bool:
     """Whether the pod may be bound in spite of this answer."""
+    if error.denied:
+        return False
     if isinstance(error, ServerError):
         return "failed calling webhook" not in error.message
     # A 404 that names no object (every API server has pods), or a code that is not in
@@ -205,7 +208,9 @@ def _is_unknown(error: APIError) -> bool:
 
 
 def cause(error: APIError) -> RefusalCause:
-    """The cause of a refusal: the pod changed, its namespace is terminating, or enbloc erred."""
+    """The cause of a refusal: the pod changed, its namespace is terminating, or another."""
+    if error.denied:
+        return RefusalCause.SCHEDULER_ERROR
     if isinstance(error, NotFound | Conflict):
         return RefusalCause.MEMBER_CHANGED
     if isinstance(error, Forbidden) and error.namespace_terminating:

@@ -42,6 +42,11 @@ MOST_SAID: Final = 2048
 #: What the message of a 403 contains that comes from a quota or a webhook, not from RBAC.
 _BY_ADMISSION: Final = (" quota", "denied the request")
 
+#: What the message of a denial by a webhook or a policy contains. Source: kube-apiserver v1.36
+#: staging/src/k8s.io/apiserver/pkg/admission/plugin webhook/errors/statuserror.go ToStatusErr and
+#: policy/validating/dispatcher.go Dispatch.
+_DENIED: Final = ("denied the request", "denied request")
+
 S = TypeVar("S")
 T = TypeVar("T")
 
@@ -104,6 +109,14 @@ class APIError(EnblocError):
         """The readable entries of details.causes."""
         given = self.details.get("causes")
         return [each for each in given if isinstance(each, dict)] if isinstance(given, list) else []
+
+    @property
+    def denied(self) -> bool:
+        """Whether a webhook or a policy denied it, which chooses any code: it had no effect.
+
+        Many webhooks use 429, so that `kubectl drain` tries again.
+        """
+        return any(words in self.message for words in _DENIED)
 
     @property
     def of_one_object(self) -> bool:

@@ -50,9 +50,6 @@ PAUSE: Final = 10.0
 LONGEST_PAUSE: Final = 300.0
 #: What the message of a 500 contains that is a refusal, not a failure of the server.
 _ANSWERS: Final = ("failed calling webhook", "more than one PodDisruptionBudget")
-#: What the message of a refusal by a webhook or a policy contains. They choose their own code: many
-#: use 429, so that `kubectl drain` tries again.
-_DENIED: Final = ("denied the request", "denied request")
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
@@ -358,7 +355,7 @@ def _is_marked(pod: _Pod) -> bool:
 
 def _look_again(error: APIError) -> bool:
     """Whether to read the pod again: it changed, may be gone, or the answer says nothing of it."""
-    if any(words in error.message for words in _DENIED):
+    if error.denied:
         return False
     match error:
         case ServerError():
