@@ -231,6 +231,31 @@ async def test_a_429_is_raised_when_its_tries_are_used_up() -> None:
     assert len(server.seen) == 1
 
 
+async def test_a_429_of_a_webhook_that_denies_is_raised_at_once() -> None:
+    """It is no server that is busy: the same request is denied again."""
+    denied = 'admission webhook "policy.test" denied the request: not here'
+    server = Script(says(lambda: refusal(429, "", denied, retryAfterSeconds=0.01)))
+    async with talking_to(server) as client:
+        with pytest.raises(errors.TooManyRequests) as caught:
+            await client.create(PODS, {}, "default")
+    assert caught.value.denied
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("message", "advice"),
+    [
+        ('pods is forbidden: User "u" cannot create resource "pods"', '(grant the verb "create"'),
+        ("ValidatingAdmissionPolicy 'v' with binding 'b' denied request: no", "request: no"),
+        ("ValidatingAdmissionPolicy 'v' denied request: no", "request: no"),
+    ],
+)
+def test_a_verb_is_to_be_granted_only_if_rbac_lacks_it(message: str, advice: str) -> None:
+    error = errors.from_status("create", "pods", 403, {"message": message, "reason": "Forbidden"})
+    assert advice in error.advice
+    assert ("grant" in error.advice) is not error.of_one_object
+
+
 async def test_a_fenced_client_reads_but_does_not_write() -> None:
     server = Script(says(lambda: answer({})))
     leading = True

@@ -26,6 +26,8 @@ from enbloc.client.errors import (
     Invalid,
     NotFound,
     ServerError,
+    TooManyRequests,
+    Unauthorized,
     Unreachable,
 )
 from enbloc.model.groups import GroupKey
@@ -265,6 +267,11 @@ async def test_a_problem_is_over_once_the_server_answers_about_the_object(answer
 
 QUOTA = 'x "a" is forbidden: exceeded quota: small, requested: count/x=1, used: 1, limited: 1'
 WEBHOOK = 'admission webhook "policy.test" denied the request: not here'
+POLICY = "x is forbidden: ValidatingAdmissionPolicy 'v' with binding 'b' denied request: not here"
+
+
+#: The details of an error about some object; webhooks pass them on.
+NAMED = {"name": "a", "kind": "x"}
 
 
 @pytest.mark.parametrize(
@@ -275,6 +282,19 @@ WEBHOOK = 'admission webhook "policy.test" denied the request: not here'
         pytest.param(Forbidden("patch", "x/status", QUOTA, code=403), id="quota"),
         pytest.param(Forbidden("patch", "x/status", WEBHOOK, code=403), id="webhook"),
         pytest.param(APIError("patch", "x/status", "too large", code=413), id="413"),
+        pytest.param(Forbidden("patch", "x/status", POLICY, code=403), id="policy"),
+        *(
+            pytest.param(
+                kind("patch", "x/status", WEBHOOK, code=code, details=NAMED), id=f"webhook {code}"
+            )
+            for kind, code in (
+                (Unauthorized, 401),
+                (NotFound, 404),
+                (Conflict, 409),
+                (TooManyRequests, 429),
+                (ServerError, 500),
+            )
+        ),
     ],
 )
 async def test_a_write_that_is_rejected_is_repeated_later_and_said_once(

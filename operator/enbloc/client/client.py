@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verbs of the Kubernetes API, with JSON bodies and typed errors.
 
-The client waits out a 429 that asks for a short pause, because the request was not processed. It
-sends nothing else twice: only the caller knows what may be repeated, and what to do meanwhile.
+The client waits out a 429 that asks for a short pause, because the request was not processed;
+not that of a webhook, which denies. It sends nothing else twice: only the caller knows what may be
+repeated, and what to do meanwhile.
 """
 
 import copy
@@ -312,7 +313,7 @@ class Client:
                 return await self._transport.exchange(call)
             except TooManyRequests as error:
                 tries -= 1
-                if tries <= 0 or error.retry_after > MOMENT_SECONDS:
+                if tries <= 0 or error.denied or error.retry_after > MOMENT_SECONDS:
                     raise
                 await backoff.wait_out(error)
 

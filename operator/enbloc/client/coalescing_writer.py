@@ -322,8 +322,11 @@ def _namespace(key: Hashable) -> str:
 def _is_pointless(error: APIError) -> bool:
     """Whether the object is gone or being deleted, or this process may no longer write.
 
-    A 404 that names no object does not count: the kind is not served now, or a proxy answered.
+    A 404 that names no object does not count: the kind is not served now, or a proxy answered. Nor
+    does what a webhook denies: it may pass on what it got for another object.
     """
+    if error.denied:
+        return False
     if isinstance(error, NotFound):
         return not error.resource_missing
     return isinstance(error, Fenced) or error.namespace_terminating

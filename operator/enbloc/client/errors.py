@@ -39,9 +39,6 @@ LONGEST_ASKED: Final = 366.0 * 86400
 #: The longest part of an error's message that is kept (characters).
 MOST_SAID: Final = 2048
 
-#: What the message of a 403 contains that comes from a quota or a webhook, not from RBAC.
-_BY_ADMISSION: Final = (" quota", "denied the request")
-
 #: What the message of a denial by a webhook or a policy contains. Source: kube-apiserver v1.36
 #: staging/src/k8s.io/apiserver/pkg/admission/plugin webhook/errors/statuserror.go ToStatusErr and
 #: policy/validating/dispatcher.go Dispatch.
@@ -125,8 +122,8 @@ class APIError(EnblocError):
         Others of its kind may be accepted: a quota applies to one namespace.
         """
         if isinstance(self, Forbidden):
-            return any(words in self.message for words in _BY_ADMISSION)
-        return isinstance(self, Invalid) or self.code == 413
+            return self.denied or " quota" in self.message  # else RBAC refuses it
+        return self.denied or isinstance(self, Invalid) or self.code == 413
 
     @property
     def server_away(self) -> bool:
