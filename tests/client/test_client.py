@@ -19,7 +19,7 @@ from enbloc.client.clock import boot_clock
 from enbloc.client.config import Cluster, FixedAuth
 from enbloc.client.paths import EVENTS, NODES, POD_GROUPS, PODS
 from enbloc.client.permissions import ROLES, allowed
-from enbloc.client.transport import DATES, Call, host_of
+from enbloc.client.transport import DATES, WRITE_SECONDS, Call, host_of
 from enbloc.model.request_rate import RequestRate
 from tests.client.fake import (
     SELDOM,
@@ -268,6 +268,13 @@ async def test_a_fenced_client_reads_but_does_not_write() -> None:
         await fenced.get(PODS, "p", "default")
         await client.create(PODS, {}, "default")
     assert len(server.seen) == 3
+
+
+async def test_a_fenced_write_that_hangs_is_given_up_when_it_may_no_longer_land() -> None:
+    async with talking_to(hangs) as client, asyncio.timeout(WRITE_SECONDS - 1):
+        with pytest.raises(errors.Unreachable, match="timed out") as caught:
+            await client.fenced(lambda: True, 0.05).create(PODS, {}, "default")
+    assert caught.value.outcome_unknown
 
 
 async def test_a_fenced_write_is_not_sent_where_the_lease_went_while_credentials_were_renewed() -> (

@@ -10,14 +10,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from enbloc.client.client import Client
 from enbloc.client.errors import ServerError
 from enbloc.client.lease import LeaseLost, LeaseTiming
-from enbloc.client.paths import LEASES
+from enbloc.client.paths import LEASES, PODS
 from enbloc.errors import ConfigError
 from enbloc.process.election import Election, candidate
 from enbloc.process.options import Options
+from tests.client.fake import answer, refusal, talking_to
 from tests.client.memory import MemoryClient, Store
 from tests.patience import PATIENCE
 from tests.world.virtual_time import time_source
@@ -43,6 +45,41 @@ def election(store: Store, **of: Any) -> tuple[Election, Shared]:
     client = Shared(store, clock=time_source())
     made = Election(client, namespace="ns", name="enbloc-scheduler", timing=TIMING, **of)
     return made, client
+
+
+@pytest.mark.parametrize(
+    ("timing", "limit"),
+    [
+        pytest.param(LeaseTiming(), "5s", id="default"),
+        pytest.param(LeaseTiming(10.0, 7.0, 1.0), "3s", id="short"),
+        pytest.param(LeaseTiming(3.0, 2.5, 0.5), "0.5s", id="close"),
+        pytest.param(LeaseTiming(60.0, 40.0, 5.0), "5s", id="long"),
+    ],
+)
+async def test_what_a_leader_writes_lands_before_another_may_lead(
+    timing: LeaseTiming, limit: str
+) -> None:
+    """Semantics §6.3: a write ends within leaseDuration - renewDeadline, on the server as well."""
+    limits: list[str] = []
+
+    async def server(request: web.BaseRequest) -> web.Response:
+        if "/leases" not in request.path:
+            limits.append(request.query["timeout"])
+            return answer({})
+        if request.method == "GET":
+            return refusal(404, "NotFound", name="l", kind="leases")
+        written = await request.json()
+        written["metadata"]["resourceVersion"] = "1"
+        return answer(written)
+
+    async with talking_to(server, clock=time_source()) as client:
+        made = Election(client, namespace="ns", name="l", timing=timing)
+
+        async def work() -> None:
+            await made.fenced(client).create(PODS, {}, "default")
+
+        await made.run(work)
+    assert limits == [limit]
 
 
 def lease(store: Store) -> Any:

@@ -89,6 +89,8 @@ class Client:
         self._component = component
         self._rules = rules
         self._may_write: Callable[[], bool] = lambda: True
+        #: The time limit of a write, for the server and for this side.
+        self._write_limits = _SERVER_TIMEOUT, WRITE_TIMEOUT
         self._transport = Transport(cluster, component, connections, rate, clock.local)
 
     async def __aenter__(self) -> Self:
@@ -108,10 +110,16 @@ class Client:
             cluster, component=self._component, rules=self._rules, connections=4, clock=self.clock
         )
 
-    def fenced(self, may_write: Callable[[], bool]) -> "Client":
-        """The same client, but it sends no write while ``may_write()`` is false."""
+    def fenced(self, may_write: Callable[[], bool], seconds: float = WRITE_SECONDS) -> "Client":
+        """The same client, but it sends no write while ``may_write()`` is false.
+
+        Args:
+            may_write: whether a write that takes so long may be sent now.
+            seconds: the time limit of a write.
+        """
         view = copy.copy(self)
-        view._may_write = may_write  # noqa: SLF001  # a copy of our own
+        limits = f"timeout={seconds:g}s", aiohttp.ClientTimeout(total=seconds)
+        view._may_write, view._write_limits = may_write, limits  # noqa: SLF001  # a copy of our own
         return view
 
     @property
@@ -293,14 +301,15 @@ class Client:
         """
         self._check(verb, resource, subresource, name)
         writes = verb not in _READS
-        asked = ([urlencode(query)] if query else []) + ([_SERVER_TIMEOUT] if writes else [])
+        at_server, timeout = self._write_limits if writes else ("", READ_TIMEOUT)
+        asked = ([urlencode(query)] if query else []) + ([at_server] if writes else [])
         call = Call(
             verb,
             resource.label(subresource),
             resource.path(namespace, name, subresource) + ("?" + "&".join(asked) if asked else ""),
             None if body is None else msgspec.json.encode(body),
             content_type,
-            WRITE_TIMEOUT if writes else READ_TIMEOUT,
+            timeout,
             accept,
             LIST_BYTES if verb == "list" else ANSWER_BYTES,
         )

@@ -14,7 +14,7 @@ A rival (`rivals`) has another Lease and must not lead at the same time: a proce
 does not lead, and a leader that sees one stops.
 
 ``holds()`` is true until renew_deadline after the last successful renewal *was sent*: every write
-is checked against it, and a write takes at most duration − renew_deadline.
+is checked against it, and a write takes at most duration − renew_deadline (`write_seconds`).
 """
 
 import asyncio
@@ -105,6 +105,11 @@ class LeaseTiming:
                 "with --leader-elect-lease-duration, --leader-elect-renew-deadline and "
                 "--leader-elect-retry-period"
             )
+
+    @property
+    def write_seconds(self) -> float:
+        """The time limit of a leader's writes: the last one ends before another may lead."""
+        return min(WRITE_SECONDS, self.duration - self.renew_deadline)
 
 
 @dataclass(slots=True)

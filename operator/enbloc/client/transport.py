@@ -41,8 +41,8 @@ from enbloc.telemetry.logs import TRACE
 
 #: The time limit of a read (seconds).
 READ_SECONDS: Final = 30.0
-#: The time limit of a write, on both sides: ``?timeout=`` tells the server (seconds). At most
-#: leaseDuration − renewDeadline, so that no write of a deposed leader takes effect under the next.
+#: The time limit of a write, on both sides: ``?timeout=`` tells the server (seconds). That of a
+#: leader may be lower, so that none takes effect under the next (`lease.LeaseTiming`).
 WRITE_SECONDS: Final = 5.0
 CONNECT_SECONDS: Final = 5.0
 GOODBYE_SECONDS: Final = 0.1

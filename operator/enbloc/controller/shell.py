@@ -100,7 +100,7 @@ class Controller:
             partial(self._problems.report, "leader election"),
             options.lease_timing,
         )
-        writer = client.fenced(self._elector.holds) if self._elector else client
+        writer = self._elector.fenced(client) if self._elector else client
         self._recorder = Recorder(writer, socket.gethostname())
         clock = client.server_clock()
         self._statuses = StatusWriter(

@@ -135,7 +135,7 @@ class Scheduler:
         #: Whether decisions may be taken; and whether a stop has begun.
         self._leading = False
         self._stopping = False
-        fenced = client.fenced(self._elector.holds) if self._elector else client
+        fenced = self._elector.fenced(client) if self._elector else client
         settings = settings or configuration.settings
         traces = from_environment(os.environ)
         self._engine = Engine(

@@ -61,6 +61,7 @@ class Election:
         self.namespace = namespace
         self.name = name
         timing = timing or LeaseTiming()
+        self._write_seconds = timing.write_seconds
         self._client = client.again()
         rivals = Rivals(
             self._client,
@@ -127,6 +128,10 @@ class Election:
     def holds(self) -> bool:
         """Whether a write sent now takes effect before anybody else may lead; for any thread."""
         return self._elector.holds()
+
+    def fenced(self, client: Client) -> Client:
+        """The same client, but whatever it writes takes effect before anybody else may lead."""
+        return client.fenced(self.holds, self._write_seconds)
 
     def healthy(self) -> bool:
         """False if this still leads long after its Lease expired; for any thread."""
