@@ -9,11 +9,14 @@ import pytest
 from prometheus_client import REGISTRY
 
 from enbloc.client.client import PAGE_SIZE, Client
+from enbloc.client.events import Recorder
 from enbloc.client.paths import EVENTS, LEASES, NAMESPACES, POD_GROUPS, PODS, Resource
+from enbloc.client.transport import WRITE_SECONDS
 from enbloc.process.options import Options
 from enbloc.telemetry import Health
 from enbloc_sandbox import Sandbox
 from tests.live.world import NAMESPACE, Running, World
+from tests.patience import PATIENCE
 
 OWNERS = Resource("", "v1", "configmaps", "ConfigMap")
 
@@ -185,6 +188,36 @@ async def test_schedulers_of_different_names_lead_side_by_side(world: World) -> 
                 return scheduled and ours == {f"enbloc-scheduler:{author}"}
 
             await world.until(written)
+
+
+async def test_a_leader_that_fails_keeps_its_lease_until_nothing_that_it_sent_can_land(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Semantics §6.3: the next leader reads the pods as soon as it has the Lease."""
+    breaking = asyncio.Event()
+
+    async def breaks(_: Recorder) -> None:
+        await breaking.wait()
+        raise ZeroDivisionError
+
+    async def holder() -> str:
+        lease = await world.client.get(LEASES, "enbloc-scheduler", NAMESPACE)
+        name: str = lease["spec"]["holderIdentity"]
+        return name
+
+    monkeypatch.setattr(Recorder, "run", breaks)
+    await world.nodes("n1", cpu=8)
+    async with world.scheduler(leader_elect=True, ends_with=None) as leader:
+        await world.gang("a", 2)
+        await world.until_bound("a-", 2)
+        breaking.set()
+        await asyncio.sleep(WRITE_SECONDS - 0.5)
+        assert await holder()
+        await world.gang("b", 2)
+        async with asyncio.timeout(PATIENCE):
+            assert await leader.task == 1
+    assert not await holder()
+    assert not await world.bound("b-"), "it decides no more"
 
 
 async def test_a_leader_whose_lease_is_taken_stands_by_and_leads_again_once_it_is_given_back(

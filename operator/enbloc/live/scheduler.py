@@ -21,6 +21,7 @@ from enbloc.client.events import ObjectReference, Recorder
 from enbloc.client.items import Item, Timing
 from enbloc.client.lease import LeaseLost, LeaseTiming
 from enbloc.client.paths import LEASES
+from enbloc.client.transport import WRITE_SECONDS
 from enbloc.config import LeaderElection, default_configuration
 from enbloc.engine import Engine, Settings
 from enbloc.engine.events import Stream, Synced
@@ -223,7 +224,9 @@ class Scheduler:
                     return 0
                 if any(task.done() for task in working):
                     await self._dumper.write()
-                return _why_ended([*working, leading])
+                code = _why_ended([*working, leading])
+                await self._give_up(working)
+                return code
             finally:
                 self._executor.close()
                 for task in everything:
@@ -301,6 +304,17 @@ class Scheduler:
             await asyncio.gather(self._executor.finish(GRACE), self._recorder.flush(FLUSH_SECONDS))
         leading.cancel()
         await asyncio.wait([leading])
+
+    async def _give_up(self, working: Iterable[asyncio.Task[None]]) -> None:
+        """Stop after a fault; keep the Lease while a request that is given up may take effect.
+
+        The next leader reads the pods as soon as it has the Lease.
+        """
+        self._executor.close()
+        for task in working:
+            task.cancel()
+        if self._leading and self._elector is not None:
+            await asyncio.sleep(WRITE_SECONDS)
 
     def _say_conflict(self, text: str) -> None:
         """Write an event on our Lease, whoever holds it, that says for whom we stand by."""
