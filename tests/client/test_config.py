@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -476,24 +475,6 @@ async def test_an_exec_plugin_gives_a_token_and_is_run_again_after_a_401(
             await client.get(PODS, "p", "default")
     assert guard.refused == 1
     assert (tmp_path / "status.runs").read_text() == ".."
-
-
-@pytest.mark.processes
-async def test_an_exec_plugin_is_run_again_before_its_token_expires(
-    write: Write, tmp_path: Path
-) -> None:
-    soon = (datetime.now(UTC) - timedelta(seconds=5)).isoformat()
-    status = write(json.dumps({"token": "t", "expirationTimestamp": soon}), "status")
-    cluster = await load(write(document(user=plugin(status))))
-    cluster.auth._due = 0.0  # type: ignore[attr-defined]  # time passes
-    assert await cluster.auth.header(None) == "Bearer t"
-    cluster.auth._due = 0.0  # type: ignore[attr-defined]
-    status.write_text("{}")
-    assert await cluster.auth.header(None) == "Bearer t"  # the old one serves while it can
-    cluster.auth.rejected("Bearer t")
-    with pytest.raises(ConfigError, match="gave neither a token nor certificate"):
-        await cluster.auth.header(None)
-    assert (tmp_path / "status.runs").read_text() == "...."
 
 
 @pytest.mark.processes

@@ -89,39 +89,53 @@ def _held(content: bytes) -> Path:
 
 
 class KubeconfigAuth:
-    """Credentials of a kubeconfig user, read again when they expire and after a 401."""
+    """Credentials of a kubeconfig user, read again before they expire and after a 401.
+
+    Reading them may run a plugin that takes long. It is run once, whoever gives up waiting for it,
+    and nobody waits while the old credentials serve.
+    """
 
     def __init__(self, paths: Sequence[Path], context: str, first: Loaded | None) -> None:
         self._paths = paths
         self._context = context
         self._loaded = first
         self._due = time.monotonic() + (first.lifetime if first is not None else 0.0)
-        self._lock = asyncio.Lock()
+        self._tls: ssl.SSLContext | None = None  #: The latest.
+        #: Reads the credentials again: what they are now, or why they cannot be read.
+        self._renewing: asyncio.Task[Loaded | Exception] | None = None
 
     async def header(self, tls: ssl.SSLContext | None) -> str | None:
         """The header to send now; loads a renewed client certificate into ``tls``.
 
         Raises:
-            ConfigError: the credentials were rejected or expired, and cannot be renewed.
+            ConfigError: the credentials were rejected, and cannot be renewed.
         """
-        async with self._lock:
-            if self._loaded is None or time.monotonic() >= self._due:
-                await self._renew(tls)
-            assert self._loaded is not None
-            return self._loaded.header
+        self._tls = tls
+        loaded = self._loaded
+        if loaded is not None and time.monotonic() < self._due:
+            return loaded.header
+        if self._renewing is None:
+            self._renewing = asyncio.create_task(self._renew())
+        if loaded is not None:
+            return loaded.header
+        found = await asyncio.shield(self._renewing)
+        if isinstance(found, Exception):
+            raise ConfigError(f"cannot renew the credentials: {found}") from found
+        return found.header
 
-    async def _renew(self, tls: ssl.SSLContext | None) -> None:
+    async def _renew(self) -> Loaded | Exception:
         try:
             async with asyncio.timeout(LOAD_SECONDS):
-                _, self._loaded = await _load(self._paths, self._context)
-        except (ConfigError, TimeoutError) as error:
+                _, loaded = await _load(self._paths, self._context)
+            if self._tls is not None and loaded.cluster.client_cert is not None:
+                self._tls.load_cert_chain(*loaded.cluster.client_cert)
+        except (ConfigError, OSError) as error:  # TimeoutError and SSLError are OSErrors
             self._due = time.monotonic() + RETRY_SECONDS
-            if self._loaded is None:
-                raise ConfigError(f"cannot renew the credentials: {error}") from error
-            return
-        self._due = time.monotonic() + self._loaded.lifetime
-        if tls is not None and self._loaded.cluster.client_cert is not None:
-            tls.load_cert_chain(*self._loaded.cluster.client_cert)
+            return error
+        finally:
+            self._renewing = None
+        self._loaded, self._due = loaded, time.monotonic() + loaded.lifetime
+        return loaded
 
     def rejected(self, header: str | None) -> bool:
         """Read the files or run the plugin again before the next request."""
