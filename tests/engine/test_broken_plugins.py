@@ -15,7 +15,7 @@ from enbloc.framework.decide import NodeSet
 from enbloc.framework.searching import OneDomain, SharedCapacity
 from enbloc.framework.status import SUCCESS, Code, Status
 from enbloc.model.groups import GroupKey
-from enbloc.model.pods import PodKey, PodVolume
+from enbloc.model.pods import Pod, PodKey, PodUID, PodVolume
 from enbloc.plugins import IN_TREE
 from tests.world.builders import spec
 from tests.world.cluster import Cluster, cluster_with
@@ -205,6 +205,32 @@ def test_a_failing_plugin_costs_one_group_a_pause_and_the_others_nothing(
     broken[0] = otherwise
     cluster.settle(seconds=2)
     assert len(cluster.where("victim")) == (1 if solo else 2)
+
+
+class Team:
+    """Distinguishes pods by a label that it takes every pod to have."""
+
+    name: ClassVar[str] = "Team"
+
+    def signature(self, pod: Pod) -> object:
+        return dict(pod.labels)["team"]
+
+
+def test_a_signature_that_fails_does_not_concern_who_is_placed_after_it() -> None:
+    cluster = cluster_with(Team())
+    cluster.pod("big", spec=spec(cpu=100), labels=(("team", "a"),))
+    cluster.settle()  # from now on the other namespace goes first
+    cluster.now += 1
+    cluster.pod("victim", spec=spec(cpu=1))
+    cluster.now += 1
+    key, team = PodKey("other", "x"), (("team", "b"),)
+    other = Pod(key, PodUID("x"), spec(cpu=1), "enbloc", created=cluster.now, labels=team)
+    cluster.put_pod(other)
+    cluster.settle()
+    assert set(cluster.where()) == {"x"}
+    [(reason, message)] = cluster.pod_conditions("victim")
+    assert reason == "SchedulerError"
+    assert message == """plugin "Team" failed at Sign: KeyError: 'team'"""
 
 
 @dataclass(frozen=True)

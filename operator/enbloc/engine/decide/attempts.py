@@ -303,7 +303,10 @@ class Attempts:
         return refused and any(to_be_made(pod, known) for pod in facts.pending)
 
     def _alike(self, item: Item) -> object:
-        """Return a value that is equal for solo pods that the profile counts as one class."""
+        """Return a value that is equal for solo pods that the profile counts as one class.
+
+        None = like no other: it is a group, or a plugin fails, of which its own attempt tells.
+        """
         run = self._groups.get(item.key)
         if run is None or not run.solo or item.profile is None:
             return None
@@ -312,7 +315,10 @@ class Attempts:
             return None
         state = self._core.state
         holds = ledgers_of(state.nodes).alike(pod)
-        return item.profile.name, state.rankings.key(pod, item.profile, holds=holds)
+        try:
+            return item.profile.name, state.rankings.key(pod, item.profile, holds=holds)
+        except PluginError:
+            return None
 
 
 def _to_be_searched(plan: Plan) -> bool:
