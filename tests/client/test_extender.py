@@ -218,6 +218,38 @@ async def test_an_answer_that_is_none_says_why(answer: Any, message: str, unknow
     assert len(fake.asked) == 1
 
 
+async def test_questions_that_wait_for_their_turn_do_not_time_out() -> None:
+    one_at_a_time = asyncio.Lock()
+
+    async def answer(_: Any) -> web.StreamResponse:
+        async with one_at_a_time:
+            await asyncio.sleep(0.01)
+        return web.json_response({"NodeNames": ["n1"]})
+
+    fake = FakeExtender(filter=answer)
+    async with calling(fake, node_cache_capable=True, timeout=0.5) as client:
+        found = await asyncio.gather(*(client.filter(QUESTION) for _ in range(100)))
+    assert found == [Filtered(("n1",))] * 100
+
+
+async def test_a_bind_does_not_wait_for_questions() -> None:
+    asked, bound = asyncio.Event(), asyncio.Event()
+
+    async def answer(_: Any) -> web.StreamResponse:
+        asked.set()
+        await bound.wait()
+        return web.json_response({"NodeNames": ["n1"]})
+
+    fake = FakeExtender(filter=answer, bind={"Error": ""})
+    async with calling(fake, node_cache_capable=True) as client:
+        questions = [asyncio.create_task(client.filter(QUESTION)) for _ in range(100)]
+        await asked.wait()
+        await client.bind(BINDING)
+        bound.set()
+        assert await asyncio.gather(*questions) == [Filtered(("n1",))] * 100
+    assert [verb for verb, _ in fake.asked].count("bind") == 1
+
+
 async def test_a_list_of_scores_must_be_a_list() -> None:
     async with calling(FakeExtender(prioritize={"n1": 3})) as client:
         with pytest.raises(ExtenderFailed, match="cannot read the answer"):

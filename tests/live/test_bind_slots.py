@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from enbloc.client.extender import CONNECTIONS, QUESTIONS
 from enbloc.live.bind_slots import BURST, BURST_SECONDS, LEAST, MOST, START, BindSlots
 
 Server = Callable[[int], float]
@@ -139,3 +140,7 @@ def test_bindings_that_hang_are_no_burst() -> None:
         now = 100.0 + other / 2
         slots.ended(now, 0.01, in_flight=3 * BURST)
         assert not slots.bursting(now)
+
+
+def test_no_binding_by_an_extender_waits_for_a_connection() -> None:
+    assert CONNECTIONS - QUESTIONS >= MOST

@@ -5,6 +5,7 @@
 The Go types have no JSON tags, so fields are sent as Go spells them and read in any case.
 """
 
+import asyncio
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +28,11 @@ from enbloc.wire.objects import Int64
 
 #: The longest answer, unless twice the length of the request is more (bytes).
 ANSWER_BYTES: Final = 2**24
-CONNECTIONS: Final = 64
+#: The most questions to an extender at a time; kube-scheduler asks about one pod after the other.
+QUESTIONS: Final = 16
+#: The most connections to an extender: enough for all questions and Bindings in flight, since a
+#: wait for one would count towards the extender's timeout.
+CONNECTIONS: Final = QUESTIONS + 128
 #: The longest part of an extender's reason for one node that is kept (characters).
 _REASON_SAID: Final = 256
 
@@ -136,6 +141,7 @@ class ExtenderClient:
         self.extender: Final = extender
         self._timeout = aiohttp.ClientTimeout(total=extender.timeout)
         self._transport: Transport | None = None
+        self._questions = asyncio.Semaphore(QUESTIONS)
 
     async def __aenter__(self) -> Self:
         """Make the pool of connections.
@@ -160,7 +166,7 @@ class ExtenderClient:
             ExtenderFailed: it gave no answer, an error, or a node that was not in the question.
         """
         verb = self.extender.filter_verb
-        result = _read(await self._ask(verb, self._arguments(question)), _FilterResult, verb)
+        result = _read(await self._consult(verb, self._arguments(question)), _FilterResult, verb)
         if result.error:
             raise ExtenderFailed(f"{verb}: {result.error}")
         names = result.node_names if self.extender.node_cache_capable else None
@@ -182,7 +188,7 @@ class ExtenderClient:
             ExtenderFailed: it gave no answer, or not a list of scores.
         """
         verb = self.extender.prioritize_verb
-        raw = await self._ask(verb, self._arguments(question))
+        raw = await self._consult(verb, self._arguments(question))
         asked = set(question.nodes)
         each = (_read(item, _HostPriority, verb) for item in _items(raw, verb))
         return tuple((found.host, found.score or 0) for found in each if found.host in asked)
@@ -217,7 +223,7 @@ class ExtenderClient:
             "NodeNameToVictims": None if meta else named,
             "NodeNameToMetaVictims": named if meta else None,
         }
-        result = _read(await self._ask(verb, arguments), _PreemptionResult, verb)
+        result = _read(await self._consult(verb, arguments), _PreemptionResult, verb)
         left = result.node_name_to_meta_victims or {}
         _check_known(left, named, verb)
         return tuple(_victims(node, raw, verb) for node, raw in left.items())
@@ -249,6 +255,11 @@ class ExtenderClient:
         objects = question.objects
         items = [objects[name] for name in question.nodes if name in objects]
         return {"Pod": question.pod, "Nodes": {"metadata": {}, "items": items}, "NodeNames": None}
+
+    async def _consult(self, verb: str, arguments: dict[str, Any]) -> bytes:
+        """Ask a question once it is its turn: only then does the extender's timeout begin."""
+        async with self._questions:
+            return await self._ask(verb, arguments)
 
     async def _ask(self, verb: str, arguments: dict[str, Any]) -> bytes:
         assert self._transport is not None, "the client is not open"
