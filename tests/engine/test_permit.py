@@ -78,6 +78,21 @@ def test_every_waiter_must_let_go() -> None:
     assert len(cluster.where()) == 2
 
 
+@pytest.mark.parametrize(
+    "node", [pytest.param("n1", id="as planned"), pytest.param("n2", id="on another node")]
+)
+def test_a_member_that_another_scheduler_binds_during_a_wait_is_not_bound_again(node: str) -> None:
+    cluster = _waiting(First(wait(60), SUCCESS))
+    cluster.change("g-0", node=node)
+    cluster.settle()
+    _relabel(cluster)
+    assert [bind.target.pod.name for bind in cluster.sent] == ["g-1"]
+    assert cluster.condition("g")[1] == "Scheduled"
+    cluster.pod("g-2", "g")
+    cluster.settle()
+    assert "g-2" in cluster.where(), "its plan is closed"
+
+
 def test_being_asked_again_gives_a_plugin_no_new_time() -> None:
     cluster = _waiting(First(wait(30)))
     for value in ("a", "b", "c"):

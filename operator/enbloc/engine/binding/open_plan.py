@@ -16,7 +16,7 @@ The members of the deficit are sent first; surplus waits until the watch shows t
 
 import enum
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -160,11 +160,6 @@ class OpenPlan:
     def size(self) -> int:
         """The number of members that it binds."""
         return len(self._stages)
-
-    @property
-    def uids(self) -> Iterable[PodUID]:
-        """Its members."""
-        return self._stages.keys()
 
     def waiting(self) -> str:
         """Return which plugins the group waits for at Permit, and what for."""

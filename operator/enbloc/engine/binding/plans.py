@@ -196,7 +196,8 @@ class Plans:
         except PluginError as error:
             self._forget(turn, open_plan, End.FAILED, str(error))
             return
-        for uid in open_plan.uids:
+        for assignment in open_plan.unsent():  # others may have bound some during a wait
+            uid = assignment.pod.uid
             open_plan.move(uid, MemberStage.PREPARING if uid in preparing else MemberStage.READY)
         open_plan.pre_bound.update(preparing)
         if preparing:
