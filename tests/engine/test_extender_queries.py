@@ -9,6 +9,8 @@ import pytest
 
 from enbloc.engine.effects import AskExtender
 from enbloc.engine.events import ExtenderAnswer, GroupSeen
+from enbloc.engine.replay import DumpFile, decoded, encoded
+from enbloc.engine.replay.replay import replayed
 from enbloc.framework import Profile
 from enbloc.framework.decide import Proposal
 from enbloc.framework.extenders import Extender, NodeVictims
@@ -392,19 +394,60 @@ def test_a_lowered_minimum_while_asking_is_decided_with_the_same_answers() -> No
     assert len(cluster.where()) == 8
 
 
-@pytest.mark.parametrize("score", [2**63 - 1, -(2**63), 2**62])
-def test_a_score_beyond_all_bounds_is_invalid_and_breaks_nothing_else(score: int) -> None:
+@pytest.mark.parametrize(
+    "scores",
+    [
+        pytest.param((("n1", -9), ("n2", -1)), id="below 0"),
+        pytest.param((("n1", 3), ("n2", 90)), id="above 10"),
+        pytest.param((("n1", -9),), id="none is 0"),
+    ],
+)
+def test_scores_outside_of_the_usual_range_count_by_their_differences(
+    scores: tuple[tuple[str, int], ...],
+) -> None:
     cluster = consulting(SCORES)
+    cluster.pod("filler", node="n2", spec=spec(cpu=4), scheduler="other")
     cluster.pod("p", spec=spec(cpu=1))
     cluster.settle()
     [ask] = asks(cluster)
-    answer(cluster, ask, scores=(("n1", score), ("n2", 0)))
-    assert cluster.where() == {}
-    assert "invalid score" in cluster.decisions()[0].message
-    cluster.pod("other", spec=spec(cpu=1))
+    answer(cluster, ask, scores=scores)
+    # Without them n1, which is empty, wins.
+    assert cluster.where()["p"] == "n2"
+
+
+def test_a_decision_with_such_scores_is_replayed_as_it_was() -> None:
+    cluster = consulting(SCORES)
+    cluster.pod("p", spec=spec(cpu=1))
     cluster.settle()
-    answer(cluster, asks(cluster)[-1], scores=(("n1", 10), ("n2", 0)))
-    assert cluster.where() == {"other": "n1"}
+    answer(cluster, asks(cluster)[0], scores=(("n1", -9), ("n2", 90)))
+    dump = decoded(encoded(DumpFile("", "", [], cluster.engine.dump()))).dump
+    [(decision, tables)] = dump.forwards()
+    assert [each.node for each in decision.plan.assignments] == ["n2"]
+    again = replayed(decision, tables, cluster.profiles, dump.search_steps)
+    assert not [*again.differences]
+
+
+LEAST, MOST = -(2**63), 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        pytest.param((("n1", 0), ("n2", MOST)), id="highest"),
+        pytest.param((("n1", LEAST), ("n2", 0)), id="lowest"),
+        pytest.param((("n1", LEAST), ("n2", MOST)), id="both"),
+    ],
+)
+@pytest.mark.parametrize("weight", [1, 2**31 - 1])
+def test_of_scores_beyond_all_bounds_the_highest_wins_and_nothing_overflows(
+    scores: tuple[tuple[str, int], ...], weight: int
+) -> None:
+    cluster = consulting(*[replace(SCORES, weight=weight)] * 3)
+    cluster.pod("p", spec=spec(cpu=1))
+    cluster.settle()
+    for index in range(3):
+        answer(cluster, asks(cluster)[index], scores=scores)
+    assert cluster.where() == {"p": "n2"}
 
 
 # ── who gives way ────────────────────────────────────────────────────────────────────────────

@@ -27,7 +27,7 @@ from enbloc.engine.preemption import (
     importance,
     preempt_for_pod,
 )
-from enbloc.engine.trial import ClassKey, NodeView, Opinion, Trial
+from enbloc.engine.trial import MOST_OF_EXTENDERS, ClassKey, NodeView, Opinion, Trial
 from enbloc.errors import PluginError
 from enbloc.framework.extenders import Extender, NodeVictims
 from enbloc.framework.profile import Profile
@@ -39,11 +39,8 @@ from enbloc.model.pods import Pod
 #: pkg/scheduler/framework/types.go ExtenderName.
 EXTENDER: Final = "Extender"
 
-#: What an extender's score of 10 is worth, before its weight.
+#: What an extender's score of 1 is worth, before its weight.
 _SCORE_SCALE: Final = 10
-
-#: The limit of kept scores (absolute): all beyond 10 are invalid, and none may overflow.
-_MOST_SCORE: Final = 2**31
 
 #: For a node without a reason of its own.
 _REASON: Final = "node(s) were refused by an extender"
@@ -178,7 +175,7 @@ class ExtenderQueries:
                     filter=bool(extender.filter_verb),
                     prioritize=bool(extender.prioritize_verb),
                 )
-            view = _view(extender, known[index], nodes)
+            view = _view(extender, known[index], nodes, len(profile.extenders))
             if view is not None:
                 opinions.append(Opinion(EXTENDER, view, extender.weight))
                 left = left & view.feasible
@@ -277,8 +274,21 @@ def _narrowed(
     return _Narrowed(found)
 
 
-def _view(extender: Extender, answer: ExtenderAnswer, nodes: Nodes) -> NodeView | None:
-    """Return what an answer says of each row; None = nothing: it failed and may be ignored."""
+def _view(
+    extender: Extender, answer: ExtenderAnswer, nodes: Nodes, extenders: int
+) -> NodeView | None:
+    """Return what an answer says of each row; None = nothing: it failed and may be ignored.
+
+    As in kube-scheduler, its scores need not be 0 to 10: only their differences count.
+
+    Source: kube-scheduler v1.36 pkg/scheduler/schedule_one.go prioritizeNodes.
+
+    Args:
+        extender: it has answered.
+        answer: to a question about a class.
+        nodes: the table.
+        extenders: how many the profile has.
+    """
     if answer.problem:
         if extender.ignorable:
             return None
@@ -287,11 +297,15 @@ def _view(extender: Extender, answer: ExtenderAnswer, nodes: Nodes) -> NodeView 
     if answer.feasible is not None:
         feasible = nodes.named(answer.feasible)
     scores = np.zeros(len(nodes), np.int64)
+    most = MOST_OF_EXTENDERS // (extenders * max(extender.weight, 1))
+    bound = most // (2 * _SCORE_SCALE)
     for name, score in answer.scores:
         row = nodes.row(name)
         if row is not None:
-            scores[row] = min(max(score, -_MOST_SCORE), _MOST_SCORE) * _SCORE_SCALE
+            scores[row] = min(max(score, -bound), bound) * _SCORE_SCALE
+    # A total below 0 would mean that the node is not feasible.
+    scores -= min(int(scores.min(initial=0)), 0)
     said = {name: why for name, why in (*answer.refused, *answer.unresolvable) if why}
     names = nodes.names
     reasons = {row: said.get(names[row], _REASON) for row in np.flatnonzero(~feasible).tolist()}
-    return NodeView(feasible, scores, reasons)
+    return NodeView(feasible, scores, reasons, highest=MOST_OF_EXTENDERS)

@@ -14,6 +14,7 @@ from enbloc.engine.plan import Plan
 from enbloc.engine.preemption import Searched
 from enbloc.engine.state import GroupAmount
 from enbloc.engine.trial import Named, NodeView, Opinion, Trial
+from enbloc.framework.decide import MAX_NODE_SCORE
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.nodes import Nodes
 from enbloc.model.pods import Pod
@@ -37,8 +38,8 @@ class NamedOpinion(NamedTuple):
     scores: tuple[tuple[str, int], ...]
     refused: tuple[tuple[str, str], ...]
 
-    def opinion(self, nodes: Nodes) -> Opinion:
-        """Return the opinion for the rows of a table."""
+    def opinion(self, nodes: Nodes, highest: int = MAX_NODE_SCORE) -> Opinion:
+        """Return the opinion for the rows of a table; `highest` as in NodeView."""
         feasible = np.ones(len(nodes), np.bool_)
         scores = np.full(len(nodes), self.usual, np.int64)
         reasons: dict[int, str] = {}
@@ -51,7 +52,8 @@ class NamedOpinion(NamedTuple):
             if row is not None:
                 feasible[row] = False
                 reasons[row] = why
-        return Opinion(self.name, NodeView(feasible, scores, reasons), self.weight)
+        view = NodeView(feasible, scores, reasons, highest=highest)
+        return Opinion(self.name, view, self.weight)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from enbloc.engine.plan import Plan, Refutation
 from enbloc.engine.preemption import LookedAt, Preemption, preempting, search
 from enbloc.engine.replay.dump import Dump
 from enbloc.engine.state import Arrays, Checkpoint, ReservedAmounts
-from enbloc.engine.trial import Rankings, Trial
+from enbloc.engine.trial import MOST_OF_EXTENDERS, Rankings, Trial
 from enbloc.errors import UsageError
 from enbloc.framework.profile import Profile
 from enbloc.ledgers import reclaim
@@ -161,6 +161,6 @@ def _trial(question: DecisionInput, arrays: Arrays, profile: Profile) -> Trial:
     for pod, name in question.lifted:
         trial.remove_from(pod, name)
     for pod, opinions in question.consulted:
-        said = [named.opinion(arrays.nodes) for named in opinions]
+        said = [named.opinion(arrays.nodes, MOST_OF_EXTENDERS) for named in opinions]
         trial.consulted(trial.key(pod), said)
     return trial

@@ -12,7 +12,13 @@ say. `plugin_calls` turns any fault of a plugin into one error.
 """
 
 from enbloc.engine.trial.in_order import meet, place_deficit
-from enbloc.engine.trial.opinions import NodeView, Opinion, confining, preferring
+from enbloc.engine.trial.opinions import (
+    MOST_OF_EXTENDERS,
+    NodeView,
+    Opinion,
+    confining,
+    preferring,
+)
 from enbloc.engine.trial.outcome import Outcome, Search
 from enbloc.engine.trial.parts import PlacedChange
 from enbloc.engine.trial.plugin_calls import (
@@ -31,6 +37,7 @@ from enbloc.engine.trial.slots import MOST_SLOTS, Slots
 from enbloc.engine.trial.trial import Trial
 
 __all__ = [
+    "MOST_OF_EXTENDERS",
     "MOST_RANKINGS",
     "MOST_SLOTS",
     "ClassKey",

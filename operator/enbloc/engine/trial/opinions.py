@@ -18,6 +18,10 @@ from enbloc.model.pods import Pod
 #: Why a node is not feasible, without any other reason.
 REFUSED: Final = "node(s) were refused"
 
+#: The most that all extenders together add to the total of a node: with what plugins add, it is far
+#: from overflowing int64.
+MOST_OF_EXTENDERS: Final = 2**62
+
 
 @dataclass(frozen=True, slots=True)
 class NodeView:
@@ -25,8 +29,9 @@ class NodeView:
 
     Attributes:
         feasible: bool[N].
-        scores: int64[N], 0 to 100.
+        scores: int64[N], 0 to `highest`.
         reasons: for each infeasible row; empty = `why` applies to all of them.
+        highest: the highest valid score; of an extender MOST_OF_EXTENDERS.
     """
 
     reads: ClassVar[Reads] = Reads.SPEC
@@ -35,6 +40,7 @@ class NodeView:
     scores: npt.NDArray[np.int64]
     reasons: Mapping[int, str]
     why: str = REFUSED
+    highest: int = decide.MAX_NODE_SCORE
 
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
         """Return bool[N]: the nodes that it leaves."""
@@ -49,7 +55,7 @@ class NodeView:
         return Counter(self.reasons[row] for row in np.flatnonzero(refused).tolist())
 
     def score(self, pod: Pod, nodes: Nodes) -> decide.Scores:
-        """Return int64[N], 0 to 100."""
+        """Return int64[N]."""
         del pod, nodes
         return self.scores
 

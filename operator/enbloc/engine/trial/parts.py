@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+from enbloc.engine.trial.opinions import NodeView
 from enbloc.engine.trial.plugin_calls import asked, checked_scores, shape_of
 from enbloc.errors import PluginError
 from enbloc.framework import decide
@@ -61,9 +62,14 @@ class ScorePart:
     part: npt.NDArray[np.int64]
     #: Whether its raw scores depend on which nodes are feasible.
     among: bool = field(init=False)
+    #: The highest valid score.
+    highest: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.among = decide.implements(self.evaluator, decide.ScoreAmong)
+        self.highest = decide.MAX_NODE_SCORE
+        if isinstance(self.evaluator, NodeView):
+            self.highest = self.evaluator.highest
 
     def ask(self, pod: Pod, nodes: Nodes, feasible: Mask) -> decide.Scores:
         """Return the raw answer for some nodes, checked."""
@@ -130,11 +136,11 @@ class ScorePart:
         return grown
 
     def bounded(self, scores: decide.Scores, mask: Mask | None = None) -> npt.NDArray[np.int64]:
-        """Return the scores as integers, if those that count (True in `mask`) are in [0, 100]."""
+        """Return the scores as integers, if those that count (True in `mask`) are in range."""
         if scores.dtype == np.int64:  # as unsigned, a negative value is far above the maximum
-            wrong = scores.view(np.uint64) > decide.MAX_NODE_SCORE
+            wrong = scores.view(np.uint64) > self.highest
         else:
-            wrong = (scores < 0) | (scores > decide.MAX_NODE_SCORE)
+            wrong = (scores < 0) | (scores > self.highest)
         if np.count_nonzero(wrong):
             if mask is not None:
                 wrong &= mask
@@ -143,7 +149,7 @@ class ScorePart:
                     self.name,
                     "Score",
                     f"returns an invalid score {score}, it should in the range of "
-                    f"[0, {decide.MAX_NODE_SCORE}] after normalizing",
+                    f"[0, {self.highest}] after normalizing",
                 )
         return scores.astype(np.int64, copy=False)
 
