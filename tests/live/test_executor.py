@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import pytest
 
+from enbloc.client.errors import Fenced
 from enbloc.client.events import Recorder
 from enbloc.client.transport import WRITE_SECONDS
 from enbloc.config import default_profiles
@@ -299,6 +300,27 @@ async def test_an_eviction_under_way_is_given_up_when_it_stops(world: World) -> 
     await world.executor.finish(5.0)
     assert await world.events() == []
     assert [verb for verb, _, _ in world.client.sent] == ["get"]
+
+
+async def test_a_plugin_that_writes_after_a_bind_while_the_lease_is_lost_ends_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def post_bind(gate: Gate, target: Target, api: Api) -> None:
+        gate.told.append(f"told of {target.pod.name}")
+        await api.patch("Pod", "ns", target.pod.name, {"status": {}}, status=True)
+
+    def fence(verb: str) -> None:
+        raise Fenced(verb, "pods", "not sent: this process may no longer hold the Lease")
+
+    monkeypatch.setattr(Gate, "post_bind", post_bind)
+    world.client.before = fence
+    world.gate.open.set()
+    running = asyncio.create_task(world.executor.run())
+    world.executor.start([Bind("enbloc", target("a"))], 0.0)
+    assert Bound("plan-1", PodUID("uid-a")) in await world.events()
+    assert world.gate.told == ["bound a", "told of a"]
+    assert not running.done()
+    running.cancel()
 
 
 async def test_a_bind_that_breaks_by_a_bug_of_ours_is_raised_to_end_the_process() -> None:

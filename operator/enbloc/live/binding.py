@@ -218,7 +218,11 @@ def _event(target: Target, outcome: kube.Bound | kube.Refused | None, status: St
 
 
 async def after(profile: Profile, target: Target, api: MemberApi) -> None:
-    """Tell the PostBind plugins; they cannot object."""
+    """Tell the PostBind plugins; they cannot object.
+
+    Raises:
+        Fenced: a request was not sent, because this process may no longer be the leader.
+    """
     for plugin in profile.post_bind:
         with MemberCall(profile.name, plugin.name, "PostBind") as call:
             await plugin.post_bind(target, api)

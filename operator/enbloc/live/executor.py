@@ -235,7 +235,10 @@ class Executor:
         if logger.isEnabledFor(DETAIL):
             _say(target, seconds, bound=bound)
         if bound:
-            await binding.after(profile, target, api)
+            try:
+                await binding.after(profile, target, api)
+            except Fenced:
+                logger.debug("Gave up PostBind of pod %s: no longer the leader", target.pod)
 
     def _free_slot(self, seconds: float) -> None:
         """Free the slot of a Binding that ended; give the engine what the limit now allows."""
