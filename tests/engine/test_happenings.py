@@ -18,6 +18,7 @@ from enbloc.engine.events import (
     WorkloadSeen,
 )
 from enbloc.engine.state.cluster import ClusterState
+from enbloc.engine.state.reservations import Against, Reservation
 from enbloc.framework.hints import Action, Happening, Resource
 from enbloc.model.groups import Group, GroupKey, Role
 from enbloc.model.node import Node
@@ -238,6 +239,13 @@ def test_a_change_of_a_podgroup_is_what_it_changes(
     old: Group | None, new: Group, action: Action
 ) -> None:
     assert group_action(old, new) == action
+
+
+def test_the_release_of_a_reserved_amount_names_its_group_without_the_run() -> None:
+    released = Reservation("a", "b", Against.LATER, GroupKey("ns", "g", 2)).released
+    assert released == Happening(
+        Resource.POD_GROUP, Action.UPDATE_MINIMUM, group=GroupKey("ns", "g")
+    )
 
 
 @pytest.mark.parametrize(

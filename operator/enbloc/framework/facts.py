@@ -128,6 +128,8 @@ class GroupFacts:
     """One group at the moment of a decision.
 
     Attributes:
+        key: with the run, if runs of the group overlap; `key.podgroup` is without it, as in
+            Happening.
         group: its PodGroup; None if members name it but it does not exist. A pod without a group
             has an implied one with a minimum of 1.
         solo: it is a pod without a group.

@@ -89,7 +89,8 @@ class Happening(msgspec.Struct, frozen=True, gc=False):
         old_node: the node as it was before an update.
         served: extended resources that devices serve on nodes that do not offer them, for events of
             nodes.
-        group: the group concerned, for events of groups and of members.
+        group: the group concerned, for events of groups and of members, without the run: compare it
+            with `facts.key.podgroup`.
         fact: the object as it is now (as it was, when it is gone), for events of volumes and
             devices.
         old_fact: the object as it was before an update.

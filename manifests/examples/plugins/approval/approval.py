@@ -49,4 +49,4 @@ class Approval:
 
     def hint(self, event: Happening, facts: GroupFacts) -> Hint:
         """The approval of another gang helps nobody."""
-        return Hint.QUEUE if event.group == facts.key else Hint.SKIP
+        return Hint.QUEUE if event.group == facts.key.podgroup else Hint.SKIP

@@ -381,7 +381,7 @@ def _revoked(due: Counter[str], stands: Counter[str]) -> str:
 
 def _released(group: GroupKey) -> Happening:
     """Return the event after which groups that a reservation kept out can be tried again."""
-    return Happening(Resource.POD_GROUP, Action.UPDATE_MINIMUM, group=group)
+    return Happening(Resource.POD_GROUP, Action.UPDATE_MINIMUM, group=group.podgroup)
 
 
 def _changed(old: ReservationTerms, new: ReservationTerms) -> bool:

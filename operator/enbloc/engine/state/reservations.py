@@ -108,7 +108,8 @@ class Reservation(NamedTuple):
         """What happens for the groups that it kept out, once it keeps them out no longer."""
         if self.pod is not None:
             return Happening(Resource.POD, Action.DELETE, pod=self.pod)
-        return Happening(Resource.POD_GROUP, Action.UPDATE_MINIMUM, group=self.holder)
+        group = self.holder.podgroup if self.holder else None
+        return Happening(Resource.POD_GROUP, Action.UPDATE_MINIMUM, group=group)
 
     @property
     def timed(self) -> bool:
