@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from enbloc.config import default_profiles
-from enbloc.errors import ConfigError
+from enbloc.errors import ConfigError, PluginError
 from enbloc.framework import Diagnosis, PerNode, Profile, Reads, Registry, Status, refuse
 from enbloc.framework.decide import Scores
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.normalizing import default_normalize, default_normalize_reversed
 from enbloc.framework.observations import Expired, NodeChanged, NodeNote, Observation
 from enbloc.framework.points import Point, points_of
-from enbloc.framework.status import Code, refuse_for_good, wait
+from enbloc.framework.status import Code, pending, refuse_for_good, wait
 from enbloc.framework.testing import _check_extremes
 from enbloc.ledgers import Ledgers
 from enbloc.model.node import Node
@@ -123,6 +123,38 @@ def test_a_plugin_for_one_node_at_a_time_works_on_all() -> None:
     assert PerNode().filter(POD, nodes).all()
     assert PerNode().score(POD, nodes).tolist() == [0, 0, 0]
     check_plugin(plugin, examples=30)
+
+
+@dataclass(frozen=True)
+class Answering(PerNode):
+    """Answers the same about each node."""
+
+    answer: Status
+    name: ClassVar[str] = "Answering"
+
+    def filter_node(self, pod: Pod, node: Nodes) -> Status:
+        del pod, node
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        pytest.param(Status(Code.ERROR, "the inventory is down"), "the inventory is down", id="1"),
+        pytest.param(Status(Code.ERROR), "answered ERROR", id="an error without a word"),
+        pytest.param(Status(Code.SKIP), "answered SKIP", id="a code of another point"),
+    ],
+)
+def test_an_error_about_one_node_is_the_plugin_s_and_no_refusal(answer: Status, said: str) -> None:
+    with pytest.raises(PluginError, match=f'plugin "Answering" failed at Filter: {said}'):
+        Answering(answer).filter(POD, table("node-0"))
+
+
+@pytest.mark.parametrize("answer", [refuse("full"), refuse_for_good("old"), pending("not yet")])
+def test_a_refusal_of_one_node_is_no_error(answer: Status) -> None:
+    nodes, plugin = table("node-0"), Answering(answer)
+    assert plugin.filter(POD, nodes).tolist() == [False]
+    assert plugin.explain(POD, nodes, np.ones(1, np.bool_)) == {answer.message: 1}
 
 
 @dataclass(frozen=True)

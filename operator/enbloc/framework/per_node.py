@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from enbloc.errors import PluginError
 from enbloc.framework.decide import Scores
 from enbloc.framework.reads import Reads
 from enbloc.framework.status import Status
@@ -26,7 +27,10 @@ class PerNode:
     reason: ClassVar[str] = "node(s) were refused"
 
     def filter_node(self, pod: Pod, node: Nodes) -> Status | None:
-        """None or SUCCESS if the node is feasible, else a status that says why not."""
+        """None or SUCCESS if the node is feasible, else a status that says why not.
+
+        Any status but a refusal, such as ERROR, makes the group pause.
+        """
         del pod, node
         return None
 
@@ -36,7 +40,14 @@ class PerNode:
         return 0
 
     def _verdicts(self, pod: Pod, nodes: Nodes) -> list[Status | None]:
-        return [self.filter_node(pod, nodes.take(slice(row, row + 1))) for row in range(len(nodes))]
+        rows = range(len(nodes))
+        found = [self.filter_node(pod, nodes.take(slice(row, row + 1))) for row in rows]
+        for status in found:
+            if not (status is None or status.ok or status.rejected):
+                name = getattr(self, "name", type(self).__name__)
+                detail = status.message or f"answered {status.code.name}"
+                raise PluginError(name, "Filter", detail)
+        return found
 
     def filter(self, pod: Pod, nodes: Nodes) -> Mask:
         """One verdict per row; see `filter_node`."""
