@@ -19,6 +19,7 @@ from enbloc.config import configure
 from enbloc.config.documents import Source
 from enbloc.framework import Registry
 from enbloc.framework.points import Point, points_of
+from enbloc.live.objects import UNRESERVE_SECONDS
 from enbloc.model.names import SCHEDULER_NAME
 from enbloc.plugins import IN_TREE
 from enbloc.testing import check_plugin
@@ -160,6 +161,10 @@ def test_the_configurations_of_the_page_are_valid() -> None:
         configuration = configure([Source("page", text)], Registry({**IN_TREE, **PLUGINS}, ()))
         [profile] = configuration.profiles.values()
         assert profile.name == SCHEDULER_NAME
+
+
+def test_the_page_says_how_long_unreserve_may_take() -> None:
+    assert f"It has {UNRESERVE_SECONDS:g} seconds, and ends before" in PAGE
 
 
 def test_the_extension_points_of_the_porting_table_exist() -> None:
