@@ -532,6 +532,52 @@ def test_slices_are_spread_as_evenly_as_is_asked() -> None:
     assert Counter(POOLS[node][-1] for node in w.where("g-").values()) == {"1": 4, "2": 4}
 
 
+def test_slices_are_spread_however_many_roomier_racks_may_take_none() -> None:
+    """Semantics §11.9: racks where no member may be are not tried."""
+    w = fabric("")
+    for pool, cpu in (("p1", 8), ("p2", 4)):
+        for index in range(12):
+            at = ((BLOCK, "b"), (RACK, f"{pool}-{index}"), (ZONE, "z"), ("pool", pool))
+            w.node(f"{pool}-{index}", cpu, labels=at)
+    own = Selector((Requirement("app", Operator.IN, ("g",)),))
+    even = spec(cpu=1, spread=(SpreadConstraint("pool", 4, selector=own),))
+    w.group("g", 16, topology=TopologyRequest("", slices=(Slice(4, "rack"),)), timeout=60)
+    for index in range(16):
+        w.member(f"g-{index}", "g", spec=even, labels=(("app", "g"),))
+    w.settle()
+    assert Counter(node[:2] for node in w.where("g-").values()) == {"p1": 8, "p2": 8}
+
+
+def test_slices_go_to_racks_that_were_not_tried_before_those_that_refused_their_like() -> None:
+    """Semantics §11.9: one member for each host, though racks have room for a slice more."""
+    w = fabric(" ".join(f"n{index}=z/b/r{index // 3}:4" for index in range(60)))
+    own = Selector((Requirement("app", Operator.IN, ("g",)),))
+    even = spec(cpu=1, spread=(SpreadConstraint(HOST, 1, selector=own),))
+    w.group("g", 36, topology=TopologyRequest("", slices=(Slice(2, "rack"),)), timeout=60)
+    for index in range(36):
+        w.member(f"g-{index}", "g", spec=even, labels=(("app", "g"),))
+    w.settle()
+    assert sorted(racks(w, "g").values()) == [2] * 18
+
+
+def test_a_rack_is_asked_again_once_a_slice_has_what_another_one_was_lacking_there() -> None:
+    """Semantics §11.9: the members that came are of another kind than those that were refused."""
+    w = fabric("")
+    for name, cpu, pool in (("a1", 4, "p1"), ("b1", 4, "p1"), ("c1", 8, "p2")):
+        labels = ((BLOCK, "b"), (RACK, f"r-{name}"), (ZONE, "z"), ("pool", pool))
+        w.node(name, cpu, labels=labels)
+    store = spec(cpu=1)
+    first = spec(cpu=1, node_selector=(("pool", "p1"),))
+    reader = spec(cpu=1, pod_affinity=NEAR_CACHE)
+    w.group("g", 16, topology=TopologyRequest("", slices=(Slice(4, "rack"),)), timeout=60)
+    for index in range(16):
+        kind = (first, reader, store, reader)[index // 4]
+        app = "reader" if kind is reader else "cache"
+        w.member(f"g-{index}", "g", spec=kind, labels=(("app", app),))
+    w.settle()
+    assert Counter(w.where("g-").values()) == {"a1": 4, "b1": 4, "c1": 8}
+
+
 def test_what_others_do_elsewhere_takes_no_member_out_of_a_plan_that_is_spread() -> None:
     """Semantics §3.1: members are looked at in the order in which they were accepted."""
     w = fabric("a1=z/b/r1:2 b1=z/b/r2:2 c1=z/b/r3:2", slots=3)

@@ -31,7 +31,7 @@ from enbloc.model.pods import Pod, PodUID
 
 #: How many further domains a slice of unlike members tries besides that of the slice before it.
 _MOST_DOMAINS: Final = 8
-#: Of how many kinds of members it is looked at whether they affect where the others may be.
+#: Of how many kinds of members it is looked at where they may be, and whether others affect that.
 _MOST_KINDS: Final = 16
 #: The most rows that one decision reads: for each kind of members whenever a domain is tried, once
 #: for each slice that is cut again, and for unlike members several times for each kind in a slice,
@@ -148,11 +148,16 @@ class _Placing:
         self._sorted: dict[int, tuple[Numbers, Numbers]] = {}
         #: By level and members (by class), the domains that were tried for them in vain.
         self._refused: dict[tuple[int, Classes], frozenset[int]] = {}
+        #: The same before members were placed that may have changed it: these are tried last.
+        self._doubtful: dict[tuple[int, Classes], frozenset[int]] = {}
+        #: One member of each class.
+        self._kinds: dict[ClassKey, Pod] = {}
 
     def placed(self, pods: Sequence[Pod], mask: Mask) -> Outcome:
         """Place these members, in rank order, on some rows (bool[N])."""
-        keys = set(self.trial.keys(pods))
-        self._alike = len(keys) == 1 and next(iter(keys)).holds is None
+        keys = self.trial.keys(pods)
+        self._kinds = dict(zip(keys, pods, strict=True))
+        self._alike = len(self._kinds) == 1 and keys[0].holds is None
         ranking = self._origin.ranking(pods[0]) if self._alike else None
         refused = ranking is not None and ranking.refused is not None
         if ranking is not None and not refused and ranking.independent(pods[:1]):
@@ -177,7 +182,8 @@ class _Placing:
             outcome.failed = True
             if self._budget.left < 0:
                 outcome.lacks = "slices are too many for one decision; use larger ones"
-                self._note(outcome, pods[0], "node(s) were not tried for every slice")
+                reason = "node(s) were not tried for every slice"
+                self._note(outcome, pods[0], self._origin, reason)
         return outcome
 
     def _cut(self, pods: Sequence[Pod], specs: Sequence[Spec], outcome: Outcome) -> bool:
@@ -195,8 +201,8 @@ class _Placing:
                 return False
             if not fills:  # the trial decides where a domain that holds others takes the rest
                 room = own.sums(self._slots) if len(held) else self._room(level, inner, count)
-            skipped = () if self._alike else self._refused.get((level, self._classes(members)), ())
-            for domain in self._in_turn(room, count, left, last, held, skipped):
+            skipped, late = self._vain(members, level)
+            for domain in self._in_turn(room, count, left, last, held, skipped, late):
                 if fills:
                     if not len(held):
                         many = self._in_a_row(slices, at, int(room[domain]), size)
@@ -255,15 +261,37 @@ class _Placing:
                 question = level, self._classes(members)
                 refused[question] = refused.get(question, frozenset()) | {domain}
             self._refused = refused
-        elif not self._alike and not self._independent(members):
-            self._refused = {}  # they may be what was lacking there
+        elif self._refused and self._may_matter(members):  # they may be what was lacking there
+            for question, domains in self._refused.items():
+                self._doubtful[question] = self._doubtful.get(question, frozenset()) | domains
+            self._refused = {}
         return fits
 
-    def _independent(self, members: Sequence[Pod]) -> bool:
-        """Whether plugins answer about such members as before once these are placed."""
-        kinds = list(dict(zip(self.trial.keys(members), members, strict=True)).values())
-        kinds = kinds[:_MOST_KINDS]
-        return all(self.trial.ranking(each).independent(kinds) for each in kinds)
+    def _may_matter(self, members: Sequence[Pod]) -> bool:
+        """Whether plugins may answer otherwise about those who were refused, beside these."""
+        kinds = [self._kinds[key] for key in dict.fromkeys(self.trial.keys(members))]
+        named = {key for _, classes in self._refused for key, _ in classes}
+        refused = [key for key in self._kinds if key in named]
+        return max(len(kinds), len(refused)) > _MOST_KINDS or not all(
+            self.trial.ranking(self._kinds[key], key).independent(kinds) for key in refused
+        )
+
+    def _vain(self, members: Sequence[Pod], level: int) -> tuple[Collection[int], Collection[int]]:
+        """Return the domains that cannot hold a slice, and those that could not before others came.
+
+        Where no row is feasible for any of the members there is none for the first of them.
+        """
+        if self._alike:
+            return (), ()
+        classes = self._classes(members)
+        refused = self._refused.get((level, classes), frozenset())
+        late = self._doubtful.get((level, classes), frozenset())
+        keys = list(dict.fromkeys(self.trial.keys(members)))
+        if len(keys) <= _MOST_KINDS and all(key.holds is None and not key.host for key in keys):
+            masks = [self.trial.ranking(self._kinds[key], key).mask for key in keys]
+            able = self._candidates.domains.levels[level].sums(np.any(masks, axis=0))
+            refused = refused.union(np.flatnonzero(able == 0).tolist())
+        return refused, late
 
     def _classes(self, members: Sequence[Pod]) -> Classes:
         return frozenset(Counter(self.trial.keys(members)).items())
@@ -345,6 +373,7 @@ class _Placing:
         last: int,
         held: Numbers,
         skipped: Collection[int],
+        late: Collection[int],
     ) -> Iterator[int]:
         """Yield the domains that may hold a slice, best first.
 
@@ -358,10 +387,12 @@ class _Placing:
             last: the domain of the slice before; -1 = there is none.
             held: int64[H], the domains that hold some of the slice.
             skipped: domains that cannot hold it.
+            late: domains to try after all others.
         """
         tried = set(skipped)
         joins = not len(held) or last in held
-        if last >= 0 and room[last] >= members and joins and last not in tried:
+        vain = last in tried or last in late
+        if last >= 0 and room[last] >= members and joins and not vain:
             tried.add(last)
             yield last
         if self._alike and not len(held) and (room >= members).any():
@@ -378,7 +409,7 @@ class _Placing:
             able = able[~np.isin(able, list(tried))]
         enough = room[able] >= left
         size = np.where(enough, room[able], -room[able])
-        order = np.lexsort((able, size, ~enough))
+        order = np.lexsort((able, size, ~enough, np.isin(able, list(late))))
         most = len(order) if self._alike else _MOST_DOMAINS
         yield from able[order][:most].tolist()
 
@@ -436,13 +467,14 @@ class _Placing:
             full = own.sums(self._candidates.room.slots)[domain] < len(members)
             outcome.domain_full |= bool(full) and not outcome.lacks
         outcome.lacks = outcome.lacks or text
-        self._note(outcome, members[0], f"node(s) were {where} with room for the slice")
+        reason = f"node(s) were {where} with room for the slice"
+        self._note(outcome, members[0], self.trial, reason)
 
-    def _note(self, outcome: Outcome, pod: Pod, reason: str) -> None:
-        """Note why no node suits a member, unless another member's reason was noted."""
+    def _note(self, outcome: Outcome, pod: Pod, trial: Trial, reason: str) -> None:
+        """Note why no node of a trial suits a member, unless another one's reason was noted."""
         if not outcome.diagnoses:
-            trial = inside(self._origin, np.zeros(len(self._slots), np.bool_), reason)
-            outcome.note(trial.diagnosis(pod), pod)
+            nowhere = inside(trial, np.zeros(len(self._slots), np.bool_), reason)
+            outcome.note(nowhere.diagnosis(pod), pod)
 
 
 def slice_region(
