@@ -12,6 +12,8 @@ from enbloc.engine.state import ClusterState
 from enbloc.engine.state.checkpoint import Seat
 from enbloc.model.names import RANK_KEY, Reason
 from enbloc.model.pods import PodUID
+from enbloc.model.requirements import Operator, Requirement
+from enbloc.model.selectors import Selector, SpreadConstraint
 from enbloc.model.topology import KeepApart, Slice, TopologyPart, TopologyRequest
 from tests.rules.fabrics import BLOCK, ONE_CPU, RACK, THREE_RACKS, ZONE, fabric, lying, message
 from tests.rules.world import NEXT_JOB, World
@@ -169,6 +171,23 @@ def test_each_slice_lies_in_one_rack_with_its_ranks_in_order() -> None:
     assert set(racks_) == {"a", "c"}
     ranks = {bind.target.pod.name: dict(bind.target.annotations)[RANK_KEY] for bind in w.sent}
     assert ranks == {f"g-{index}": str(index) for index in range(8)}
+
+
+@pytest.mark.parametrize("skew", [4, 8])
+def test_neighbours_within_a_slice_of_a_block_lie_in_one_rack(skew: int) -> None:
+    """Semantics §11.6 and §11.9, whether the sums of free room or plugins say where slices go."""
+    blocks = (f"{rack}{block}{index}=z/{block}/r{rack}:1" for block in "xy" for index in range(4)
+              for rack in "ab")  # fmt: skip
+    w = fabric(" ".join(blocks))
+    own = Selector((Requirement("app", Operator.IN, ("g",)),))
+    even = spec(cpu=1, spread=(SpreadConstraint(BLOCK, skew, selector=own),))
+    w.group("g", 8, topology=TopologyRequest("", slices=(Slice(4, "block"),)), timeout=60)
+    for index in range(8):
+        w.member(f"g-{index}", "g", spec=even, labels=(("app", "g"),))
+    w.settle()
+    for first in range(0, 8, 2):
+        assert len({w.where("g-")[f"g-{first + each}"][:2] for each in range(2)}) == 1
+    assert len({node[1] for node in w.where("g-").values()}) == 8 // skew
 
 
 def test_a_gang_waits_where_room_is_enough_but_not_for_whole_slices() -> None:

@@ -12,7 +12,7 @@ are.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, groupby
 from typing import Final, Protocol
@@ -22,7 +22,14 @@ import numpy.typing as npt
 
 from enbloc.engine.decide.floor import PlacedFloor
 from enbloc.engine.member_ranks import ranks_of
-from enbloc.engine.topology import DomainCandidates, domains_of, held_ranks, inside, rows_around
+from enbloc.engine.topology import (
+    DomainCandidates,
+    along_the_tree,
+    domains_of,
+    held_ranks,
+    inside,
+    rows_around,
+)
 from enbloc.engine.trial import ClassKey, Outcome, Trial
 from enbloc.framework.facts import Floor, GroupFacts, Lacking, Locality
 from enbloc.model.member_index import member_index
@@ -313,7 +320,11 @@ class _Placing:
         in_turn = np.argsort(-slots, kind="stable")
         seats = np.repeat(rows[in_turn], slots[in_turn])[: len(members)]
         np.subtract.at(self._slots, seats, 1)
-        self._rows += zip(members, np.sort(seats).tolist(), strict=True)
+        self._lay(list(zip(members, np.sort(seats).tolist(), strict=True)), [0] * len(members))
+
+    def _lay(self, placed: Sequence[tuple[Pod, int]], alike: Sequence[Hashable]) -> None:
+        """Note members and their rows; of those that are alike, neighbours lie near each other."""
+        self._rows += along_the_tree(placed, alike, self._candidates.domains)
 
     def _tried(self, members: Sequence[Pod], rows: Mask, outcome: Outcome) -> bool:
         """Place unlike members on the trial; return whether they fit."""
@@ -335,7 +346,9 @@ class _Placing:
             for diagnosis, pod in floor.outcome.diagnoses.items():
                 outcome.note(diagnosis, pod)
             return False
-        self._rows += floor.outcome.needed
+        keys = self.trial.keys([pod for pod, _ in floor.outcome.needed])
+        alike = [None if key.holds is not None else key for key in keys]
+        self._lay(floor.outcome.needed, alike)
         seats = np.array([row for _, row in floor.outcome.needed], np.int64)
         np.subtract.at(self._slots, seats, 1)  # a lower bound of what they take
         np.maximum(self._slots, 0, out=self._slots)
