@@ -578,6 +578,24 @@ def test_a_rack_is_asked_again_once_a_slice_has_what_another_one_was_lacking_the
     assert Counter(w.where("g-").values()) == {"a1": 4, "b1": 4, "c1": 8}
 
 
+def test_blocks_that_take_no_slice_leave_enough_to_try_one_that_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Semantics §11.9 and §11.3: on hosts of all but one block, two members would have room."""
+    monkeypatch.setattr("enbloc.engine.decide.domain.MOST_ROWS", 520_000)
+    full = (f"n{at}=z/b{at // 40}/r{at % 40 // 8}:2" for at in range(240))
+    able = (f"able-{at}=z/able/r{at % 5}:1" for at in range(90))
+    w = fabric(" ".join((*full, *able)))
+    own = Selector((Requirement("app", Operator.IN, ("g",)),))
+    even = spec(cpu=1, spread=(SpreadConstraint(HOST, 1, selector=own),))
+    request = TopologyRequest("", "block", slices=(Slice(16, "rack"),))
+    w.group("g", 64, topology=request, timeout=60)
+    for index in range(64):
+        w.member(f"g-{index}", "g", spec=even, labels=(("app", "g"),))
+    w.settle()
+    assert {node[:4] for node in w.where("g-").values()} == {"able"}
+
+
 def test_what_others_do_elsewhere_takes_no_member_out_of_a_plan_that_is_spread() -> None:
     """Semantics §3.1: members are looked at in the order in which they were accepted."""
     w = fabric("a1=z/b/r1:2 b1=z/b/r2:2 c1=z/b/r3:2", slots=3)

@@ -93,8 +93,7 @@ def place_in_domain(
     search.steps += later
     if apart and floor.outcome.failed:
         floor = search.around(facts, locality, trial, due, floor, tries)
-    looked_at = MOST_ROWS - search.budget.left
-    floor.outcome.steps = steps - search.steps + looked_at // _ROWS_A_STEP
+    floor.outcome.steps = steps - search.steps + search.budget.taken // _ROWS_A_STEP
     return floor._replace(beside=partial(place_near, locality, search.budget, trial))
 
 
@@ -133,6 +132,7 @@ class _Search:
     Attributes:
         steps: what is left of the steps.
         budget: how many rows may still be considered.
+        closer: the part of it for slices of alike members, one after the other.
     """
 
     def __init__(self, place: PlaceFloor, steps: int, tries: int, sure: int) -> None:
@@ -141,7 +141,8 @@ class _Search:
         self._sure_of_each = sure
         #: Nobody is told why there is no domain.
         self._untold = False
-        self.budget = ReadBudget(MOST_ROWS)
+        self.closer = ReadBudget(MOST_ROWS)
+        self.budget = ReadBudget(MOST_ROWS, self.closer)
 
     def floor(
         self,
@@ -234,9 +235,8 @@ class _Search:
         outcome = (first or self._in_vain(deficit)).outcome
         outcome.failed = True
         outcome.domain_full |= bool(candidates.pinned)  # also where that is true of a part
-        why = no_domain(
-            candidates, tried, nodes, everywhere=self._tries > 0 and self.budget.left >= 0
-        )
+        everywhere = self._tries > 0 and min(self.budget.left, self.closer.left) >= 0
+        why = no_domain(candidates, tried, nodes, everywhere=everywhere)
         outcome.lacks = "; ".join(filter(None, (why, outcome.lacks)))
         if any(pod.spec.holds for pod in facts.pending):
             outcome.also_rejected_by |= trial.profile.reads_claims

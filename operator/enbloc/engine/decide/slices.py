@@ -40,10 +40,11 @@ from enbloc.model.pods import Pod, PodUID
 _MOST_DOMAINS: Final = 8
 #: Of how many kinds of members it is looked at where they may be, and whether others affect that.
 _MOST_KINDS: Final = 16
-#: The most rows that one decision reads: for each kind of members whenever a domain is tried, once
-#: for each slice that is cut again, and for unlike members several times for each kind in a slice,
-#: whenever it is tried in a domain. A slice itself, and a member that is placed by itself, each
-#: count as a fixed number of rows.
+#: The most rows that one decision reads, and as many again for alike members of which plugins must
+#: place each slice: for each kind of members whenever a domain is tried, once for each slice that
+#: is cut again, and for unlike members several times for each kind in a slice, whenever it is tried
+#: in a domain. A slice itself, and a member that is placed by itself, each count as a fixed number
+#: of rows.
 MOST_ROWS: Final = 10_000_000
 _OF_A_KIND: Final = 16
 _OF_A_SLICE: Final = 1000
@@ -59,10 +60,18 @@ class ReadBudget:
 
     Attributes:
         left: the number; below 0 it was exceeded.
+        closer: the same where alike members are placed slice by slice, so that domains that come
+            later can be tried by sums; None = it is not kept apart.
     """
 
-    def __init__(self, left: int) -> None:
-        self.left = left
+    def __init__(self, left: int, closer: "ReadBudget | None" = None) -> None:
+        self._all = self.left = left
+        self.closer = closer
+
+    @property
+    def taken(self) -> int:
+        """The number of rows that were taken in all."""
+        return self._all - self.left + (self.closer.taken if self.closer is not None else 0)
 
     def take(self, rows: int) -> bool:
         """Take this many rows; return whether they are within the limit."""
@@ -177,6 +186,7 @@ class _Placing:
                 outcome.note(self.trial.diagnosis(pods[0]), pods[0])
             else:  # sums know nothing of affinity or spread: ask plugins slice by slice
                 self._alike, self._rows, self.trial = False, [], self._origin
+                self._budget = self._budget.closer or self._budget
                 outcome = self._laid_out(pods, slots)
         outcome.needed = self._rows
         return outcome
