@@ -291,6 +291,34 @@ def test_a_wave_that_comes_when_the_one_before_has_ended_is_placed_whole() -> No
     assert world.status["g"].succeeded == 4
 
 
+def test_what_the_newest_run_can_still_have_is_no_floor_of_an_older_one() -> None:
+    """Semantics §2.4: `status.expected` is about the newest run."""
+    w = World()
+    w.nodes(" ".join(f"n{index}" for index in range(8)), cpu=4)
+    w.running_job("g", 4)
+    add_members(w, NEXT_JOB, 4)
+    w.settle()
+    w.run_pods(sorted(w.where("job-2")))
+    w.settle()
+    where = w.where()
+    w.finish("g-0")
+    for index in (1, 2, 3):
+        w.drop_node(where[f"g-{index}"])
+        w.delete(f"g-{index}")
+    w.settle()
+    for index in range(4):
+        w.member(f"again-{index}", "g")
+    w.settle(seconds=5)
+    memory = replace(remembered(w.status["g"]), expected=1)
+    w.put_group(replace(w.groups["g"], memory=memory))
+    w.settle()
+    assert len(w.where("job-2")) == 4, "the newest run has its last members"
+    assert w.where("again-") == {}, "one node is free, and four are needed"
+    w.nodes("m0 m1 m2", cpu=4)
+    w.settle()
+    assert len(w.where("again-")) == 4
+
+
 def test_the_captured_floor_outlives_a_suspension_with_what_succeeded_before() -> None:
     """Semantics §2.4, §2.5: a member of four has succeeded, and nobody knows its owner."""
     world = World()

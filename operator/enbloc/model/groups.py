@@ -144,8 +144,8 @@ class GroupMemory:
         attempts: how often a plan was tried.
         initially_scheduled: condition InitiallyScheduled is True.
         runs: the runs that still matter, the newest last.
-        expected: how many members their owners can run at once from now on, according to the
-            controller; None = unknown.
+        expected: how many members the owners of the newest run can run at once from now on,
+            according to the controller; None = unknown.
         preempted: who preempted members since the floor was last bound, as condition
             DisruptionTarget says it; "" = none were preempted.
     """
@@ -159,6 +159,10 @@ class GroupMemory:
     runs: tuple[RunMemory, ...] = ()
     expected: int | None = None
     preempted: str = ""
+
+    def expected_of(self, run_name: str) -> int | None:
+        """How many members the owners of this run can run at once; None = unknown."""
+        return self.expected if self.run_name in ("", run_name) else None
 
 
 @dataclass(frozen=True, slots=True)

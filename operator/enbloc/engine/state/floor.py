@@ -32,14 +32,16 @@ class Present(NamedTuple):
     Attributes:
         roles: by role, those that are live, or succeeded since the relaunch.
         succeeded: how many of them succeeded.
+        expected: how many its owners can run at once from now on; None = unknown.
     """
 
     roles: Counter[str]
     succeeded: int
+    expected: int | None
 
 
 #: Of any other run, its floor does not depend on them.
-NOBODY: Final = Present(_NONE, 0)
+NOBODY: Final = Present(_NONE, 0, None)
 
 
 class RunFloor:
@@ -83,16 +85,14 @@ class RunFloor:
         """Record that it runs together since then (server seconds); `there` is as for `of`."""
         self.fix(group, there)
         if group is not None:
-            self.captured = {**self.captured, "": self.of(group, "", group.min_member, there)}
+            self.captured = {**self.captured, "": self.of("", group.min_member, there)}
         self.started = since
         self.lower(group)
 
     def fix(self, group: Group | None, there: Present) -> None:
         """Fix it at what it is now, unless it is fixed already; `there` is as for `of`."""
         if group is not None and not self.fixed:
-            self.captured = {
-                role: self.of(group, role, least, there) for role, least in group.floors()
-            }
+            self.captured = {role: self.of(role, least, there) for role, least in group.floors()}
 
     def stop(self, succeeded: Counter[str], latest: float | None) -> None:
         """Record that no member is bound any more.
@@ -147,11 +147,10 @@ class RunFloor:
 
     # ── derived values ───────────────────────────────────────────────────────────────────────
 
-    def of(self, group: Group, role: str, minimum: int, there: Present) -> int:
+    def of(self, role: str, minimum: int, there: Present) -> int:
         """Return what counts of a minimum of the PodGroup.
 
         Args:
-            group: the PodGroup.
             role: "" = the group's own minimum.
             minimum: what the PodGroup asks for.
             there: its members, if it is relaunched and has not started again.
@@ -160,8 +159,8 @@ class RunFloor:
             minimum = min(minimum, self.captured.get(role, minimum))
         if self.started is not None or not self.relaunched:
             return minimum
-        if group.memory.expected and not role:
-            return min(minimum, group.memory.expected + there.succeeded)
+        if there.expected and not role:
+            return min(minimum, there.expected + there.succeeded)
         if self.fixed:
             return minimum
         minimum = min(minimum, self.needs.get(role, minimum))
@@ -172,7 +171,7 @@ class RunFloor:
 
     def grows(self, group: Group, there: Present) -> bool:
         """Whether it would need more members than are `there` (as for `of`), if more came."""
-        if self.fixed or not self.relaunched or group.memory.expected:
+        if self.fixed or not self.relaunched or there.expected:
             return False
         return any(
             (there.roles[role] if role else there.roles.total())

@@ -419,7 +419,7 @@ class Run:
         coming: tuple[Floor, ...] = ()
         total = Floor(
             role="",
-            minimum=self.floor.of(group, "", group.min_member, self._there) if group else 1,
+            minimum=self.floor.of("", group.min_member, self._there) if group else 1,
             pending=len(pending),
             bound=len(bound),
             succeeded=done.total() if done else 0,
@@ -427,9 +427,7 @@ class Run:
         if roles and (new := self.floor.coming(group)):
             coming = tuple(floor for floor in roles if floor.role in new)
             roles = tuple(floor for floor in roles if floor.role not in new)
-            waiting = sum(floor.pending for floor in coming)
-            total = replace(total, pending=total.pending - waiting)
-        if coming:
+            total = replace(total, pending=total.pending - sum(f.pending for f in coming))
             pending = _able(pending, coming)
         choice = None
         if roles and group and (tree := self.floor.tree(group)) is not None:
@@ -471,7 +469,7 @@ class Run:
         All roles are included: an optional sub-group is whole or absent, too.
         """
         group, done = self.group, self._held_successes
-        least = self.floor.of(group, "", group.min_member, self._there) if group else 1
+        least = self.floor.of("", group.min_member, self._there) if group else 1
         roles = self._floors(group, [], [], done) if group and group.roles else ()
         return (Floor("", least, 0, 0, done.total()), *roles)
 
@@ -493,9 +491,7 @@ class Run:
         sitting = Counter(pod.role for pod in bound)
         of, there = self.floor.of, self._there
         return tuple(
-            Floor(
-                role, of(group, role, least, there), waiting[role], sitting[role], succeeded[role]
-            )
+            Floor(role, of(role, least, there), waiting[role], sitting[role], succeeded[role])
             for role, least in group.minimums()
             if least > 0
         )
@@ -516,7 +512,8 @@ class Run:
         if self.started is not None or not self.floor.relaunched:
             return NOBODY
         roles = Counter(pod.role for pod in self.live.values()) + self._held_successes
-        return Present(roles, self.held_succeeded)
+        expected = self.group.memory.expected_of(self.run_name) if self.group is not None else None
+        return Present(roles, self.held_succeeded, expected)
 
     @property
     def gathers(self) -> bool:
