@@ -166,7 +166,11 @@ def test_what_status_records_of_a_run_is_read_back_but_for_numbers_below_zero() 
         "name": "job-1",
         "minMember": 4,
         "minGroupCount": -1,
-        "subGroups": [{"name": "a", "minGroupCount": -5}, {"name": "b", "minGroupCount": 2}],
+        "subGroups": [
+            {"name": "a", "minGroupCount": -5},
+            {"name": "b", "minGroupCount": 2},
+            {"name": "c", "minGroupCount": 0},  # no sub-group needs none of its children
+        ],
         "roles": [{"name": "worker", "minMember": -3, "succeeded": 1}],
         "relaunch": {
             "succeeded": 2,

@@ -86,20 +86,19 @@ def counts_known(tree: Tree, before: Mapping[str, int], known: Container[str]) -
 
     Args:
         tree: the current tree.
-        before: how many each needed before; a node that is not in it needed all it had.
+        before: how many each needed before; a node that is not in it needed all it had, and a
+            sub-group that had none is new.
         known: the roles that existed before.
     """
 
     def had(node: Tree) -> int:
-        return sum(all(role in known for role in roles_of(child)) for child in node.children)
+        count = sum(all(role in known for role in roles_of(child)) for child in node.children)
+        return count or (node.needed if node.name else 0)
 
     return tree.lowered(lambda node: before.get(node.name, had(node))).counts()
 
 
 def counts_whole(tree: Tree, whole: Container[str]) -> Mapping[str, int]:
-    """How many children each node needs, at most as many as are whole with these roles."""
-
-    def count(node: Tree) -> int:
-        return sum(held(child, whole.__contains__) for child in node.children)
-
-    return tree.lowered(count).counts()
+    """How many children each node needs: the whole tree, at most as many as are whole."""
+    count = sum(held(child, whole.__contains__) for child in tree.children)
+    return {**tree.counts(), tree.name: min(tree.needed, count)}

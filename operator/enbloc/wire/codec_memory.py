@@ -32,7 +32,8 @@ def memory(status: PodGroupStatusObject) -> GroupMemory:
 
 
 def _run(run: RunObject) -> RunMemory:
-    nodes = ((each.name, each.min_group_count) for each in run.sub_groups or ())
+    # Earlier versions wrote 0 of a sub-group that came while the gang ran.
+    nodes = ((each.name, each.min_group_count or None) for each in run.sub_groups or ())
     counts = [("", run.min_group_count), *nodes]
     return RunMemory(
         name=run.name,

@@ -247,7 +247,7 @@ class RunFloor:
     def _guess_tree(
         self, group: Group, tree: Tree, counts: Counter[str], known: int | None
     ) -> None:
-        """Guess it for a tree: each node needs as many children as are whole, or as now."""
+        """Guess it for a tree: it needs as many children as are whole, or as now."""
         whole = {role for role, least in group.minimums() if counts[role] >= least}
         complete = known is None or counts.total() >= known
         floor = min(group.min_member, 1 if known is None else known)

@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Semantics §2.5, §2.8: trees that change while a gang runs, or of which the start is unknown."""
+
+from enbloc.model.groups import SubGroup
+from enbloc.model.pods import Phase
+from tests.rules.test_tree_rules import children, placed, world
+from tests.rules.world import World
+
+X_AND_Y = (SubGroup("x"), SubGroup("y"))
+ROLES = (("a", 1, "x"), ("b", 1, "x"), ("c", 1, "y"), ("d", 1, "y"))
+Z = (SubGroup("z"), ("e", 1, "z"), ("f", 1, "z"))
+
+
+def one_of_two() -> World:
+    """Six nodes, and a group that needs sub-group x or y, of two roles each."""
+    made = world(6)
+    made.group("g", 1, roles=ROLES, sub_groups=X_AND_Y, min_group_count=1, timeout=60)
+    return made
+
+
+def running(roles: str) -> World:
+    """The same, of which the members of these roles run."""
+    made = one_of_two()
+    children(made, roles, 1)
+    made.settle()
+    made.run_pods(sorted(made.where()))
+    made.settle()
+    assert placed(made) == roles
+    return made
+
+
+def grown(of: World) -> None:
+    """Sub-group z comes, of roles e and f."""
+    inner, *roles = Z
+    of.alter("g", roles=(*ROLES, *roles), sub_groups=(*X_AND_Y, inner))
+
+
+def scheduled(of: World) -> tuple[bool | None, str]:
+    """Status and reason of the group's condition Scheduled."""
+    return of.condition("g")[:2]
+
+
+# ── a sub-group that comes ───────────────────────────────────────────────────────────────────────
+
+
+def test_a_sub_group_that_comes_while_a_gang_runs_is_placed_whole_and_replaces_no_other() -> None:
+    """Semantics §2.8."""
+    w = running("ab")
+    grown(w)
+    children(w, "e", 1)
+    w.settle()
+    assert placed(w) == "ab", "one of two members of z is no child"
+    w.delete("g-a0")
+    w.settle()
+    assert scheduled(w) == (False, "BelowMinimum")
+    children(w, "f", 1)
+    w.settle()
+    assert placed(w) == "bef"
+    assert scheduled(w) == (True, "Scheduled")
+
+
+# ── a start that is not recorded ─────────────────────────────────────────────────────────────────
+
+
+def test_half_a_sub_group_that_another_scheduler_bound_replaces_no_other() -> None:
+    """Semantics §2.8."""
+    w = one_of_two()
+    for index, role in enumerate("abc"):
+        children(w, role, 1, node=f"n{index}", phase=Phase.RUNNING, scheduled_at=w.now)
+    w = w.restarted(status=False)
+    w.settle()
+    assert scheduled(w) == (True, "Scheduled")
+    w.delete("g-b0")
+    w.settle()
+    assert scheduled(w) == (False, "BelowMinimum")
+
+
+def test_of_a_tree_that_another_scheduler_bound_no_half_sub_group_is_placed() -> None:
+    """Semantics §2.8."""
+    w = one_of_two()
+    for index, role in enumerate("ab"):
+        children(w, role, 1, node=f"n{index}", phase=Phase.RUNNING, scheduled_at=w.now)
+    w = w.restarted(status=False)
+    w.settle()
+    children(w, "c", 1)
+    w.settle()
+    assert placed(w) == "ab"
+    children(w, "d", 1)
+    w.settle()
+    assert placed(w) == "abcd"
