@@ -47,20 +47,22 @@ def test_a_role_keeps_the_podgroup_whose_pods_it_has() -> None:
         "roles": [{**role("a", parent="all"), "podGroupName": "left"}],
         "subGroups": [inner("all")],
     }
-    assert read(minMember=2, **body).roles == (Role("a", 2, pod_group="left"),)
+    assert read(minMember=2, **body).roles == (Role("a", 2, "all", "left"),)
     assert codec_groups.adoptions({"spec": body}) == {"left": "a"}
     assert codec_groups.adoptions({"spec": {"roles": [{"podGroupName": 1}]}}) == {}
     assert codec_groups.adoptions({"spec": 1}) == {}
 
 
-def test_a_tree_of_which_every_child_is_needed_is_its_roles_alone() -> None:
+def test_a_tree_of_which_every_child_is_needed_offers_no_choice_and_is_kept() -> None:
     found = read(
         minMember=5,
         subGroups=[inner("all"), inner("both", 2, "all")],
         roles=[role("a", parent="both"), role("b", 3, "both")],
     )
-    assert (found.problem, found.tree, found.sub_groups) == ("", None, ())
-    assert (found.roles, found.min_member) == ((Role("a", 2), Role("b", 3)), 5)
+    assert (found.problem, found.tree, found.min_member) == ("", None, 5)
+    assert (found.minimums(), found.least) == ((("a", 2), ("b", 3)), 5)
+    both = Tree("both", 2, ("a", "b"))
+    assert found.structure == Tree("", 1, (Tree("all", 1, (both,)),))
 
 
 def test_where_all_groups_are_counted_their_sum_is_the_minimum() -> None:

@@ -173,7 +173,7 @@ class Group:
         min_member: the group's own minimum.
         roles: roles with minimums of their own, which apply in addition to the group's; with a
             tree, only those of chosen roles do.
-        sub_groups: the inner nodes of the tree; empty if every role is needed.
+        sub_groups: the inner nodes of the tree.
         min_group_count: how many of the children without a parent are needed; 0 = all.
         min_resources: capacity the whole group needs before any member starts, `(name, amount)`
             in name order; CPU in milli, everything else in whole units.
@@ -216,11 +216,17 @@ class Group:
     labels: tuple[tuple[str, str], ...] = ()
 
     @property
-    def tree(self) -> Tree | None:
-        """Which roles and sub-groups together suffice; None = every role is needed."""
+    def structure(self) -> Tree | None:
+        """Its roles and sub-groups, even if all are needed; None = it counts only roles."""
         if not (self.sub_groups or self.min_group_count):
             return None
         return tree_of(self.roles, self.sub_groups, self.min_group_count)
+
+    @property
+    def tree(self) -> Tree | None:
+        """Which roles and sub-groups together suffice; None = every role is needed."""
+        tree = self.structure
+        return tree if tree is not None and tree.chooses else None
 
     @property
     def least(self) -> int:

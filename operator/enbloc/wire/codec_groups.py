@@ -40,9 +40,9 @@ def parts(spec: PodGroupSpecObject, minimum: int, problems: Problems) -> Parts:
     """
     roles, groups = _roles(spec, problems), _sub_groups(spec, problems)
     count = _count("spec.minGroupCount", spec.min_group_count, problems)
-    kept, inner, needed = flattened(roles, groups, count, problems)
+    kept, inner, needed = checked(roles, groups, count, problems)
     total = sum(role.min_member for role in kept)
-    if inner or needed or total <= minimum:
+    if total <= minimum or tree_of(kept, inner, needed).chooses:
         return Parts(minimum, kept, inner, needed)
     if not (count or any(group.min_group_count for group in groups)):
         problems.append(
@@ -102,13 +102,13 @@ def _count(path: str, given: int | None, problems: Problems) -> int:
     return given or 0
 
 
-def flattened(
+def checked(
     roles: tuple[Role, ...],
     sub_groups: tuple[SubGroup, ...],
     min_group_count: int,
     problems: Problems,
 ) -> tuple[tuple[Role, ...], tuple[SubGroup, ...], int]:
-    """Reduce a tree to what matters: only its roles, if every child is needed.
+    """Check a tree.
 
     Args:
         roles: with different names.
@@ -117,7 +117,7 @@ def flattened(
         problems: collects what is wrong with the tree.
 
     Returns:
-        The tree, or only roles without parents: every child is needed, or something is wrong.
+        The tree, or only roles without parents, if something is wrong.
     """
     flat = tuple(replace(role, parent="") for role in roles), (), 0
     if not (sub_groups or min_group_count or any(role.parent for role in roles)):
@@ -129,11 +129,9 @@ def flattened(
     if not wrong:
         tree = tree_of(roles, sub_groups, min_group_count)
         _check_counts(tree, {role.name: role.min_member for role in roles}, wrong)
-        if not wrong and tree.chooses:
-            return roles, sub_groups, min_group_count
     for text in wrong:
         problems.append(text)
-    return flat
+    return flat if wrong else (roles, sub_groups, min_group_count)
 
 
 def _check_size(roles: Sequence[Role], groups: Sequence[SubGroup], problems: Problems) -> None:

@@ -34,7 +34,7 @@ def _raised(facts: GroupFacts) -> str:
     needed = {node.name: node.needed for node in facts.choice.tree.nodes()} if facts.choice else {}
     later += [
         f"minGroupCount {node.needed}" + (f" of sub-group {node.name}" if node.name else "")
-        for node in (facts.group.tree.nodes() if facts.group.tree else ())
+        for node in (facts.group.structure.nodes() if facts.group.structure else ())
         if node.needed > needed.get(node.name, node.needed)
     ]
     if not later:

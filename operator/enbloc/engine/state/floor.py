@@ -118,9 +118,9 @@ class RunFloor:
         """
         if group is None or not self.fixed:
             return
-        tree, floors = group.tree, dict(group.floors())
+        tree, floors = group.structure, dict(group.floors())
         known = self.captured or floors
-        choice = tree is not None or bool(self.counts)
+        choice = bool(self.counts) or (tree is not None and tree.chooses)
         self.captured = {
             role: min(least, known.get(role, least))
             for role, least in floors.items()
@@ -129,7 +129,7 @@ class RunFloor:
         self.needs = {
             role: min(floors[role], least) for role, least in self.needs.items() if role in floors
         }
-        if tree is not None:
+        if tree is not None and choice:
             self.counts = counts_known(tree, self.counts, known)
 
     def welcome(self, group: Group, came: Mapping[str, int], held: int) -> None:
@@ -187,9 +187,9 @@ class RunFloor:
 
     def tree(self, group: Group) -> Tree | None:
         """Return the tree as it counts: in a started group no node needs more than at the start."""
-        tree = group.tree
         if not self.counts:
-            return tree
+            return group.tree
+        tree = group.structure
         if tree is None:
             names = tuple(role for role, least in group.minimums() if least)
             tree = Tree("", len(names), names)
