@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Roles that come and go while a gang runs (semantics §2.5)."""
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 
@@ -113,6 +115,27 @@ def test_one_that_lost_its_place_in_a_crash_is_completed(world: World, restart: 
         world.member("b1.again", "ray", role="b", owner=CLUSTER)
     world.settle()
     assert len(world.where("b")) == 2
+
+
+@pytest.mark.parametrize("process", [World.restarted, World.taken_over])
+def test_one_that_lost_its_place_in_a_crash_is_not_completed_in_part(
+    world: World, process: Callable[[World], World]
+) -> None:
+    """Semantics §2.1, §2.5: one of three is bound, and there is room for one more."""
+    world.alter("ray", min_member=5, roles=(*AT_FIRST, ("b", 3)))
+    world.answer = lambda bind: "ok" if bind.target.pod.name == "b0" else "hold"
+    for name in ("b0", "b1", "b2"):
+        world.member(name, "ray", role="b", owner=CLUSTER)
+    world.settle()
+    assert set(world.where("b")) == {"b0"}
+    world = process(world)
+    free = sorted({"n0", "n1", "n2", "n3", "n4"} - set(world.where().values()))
+    world.pod("other", node=free[0], spec=ONE_A_NODE)
+    world.settle()
+    assert set(world.where("b")) == {"b0"}
+    world.delete("other")
+    world.settle()
+    assert set(world.where("b")) == {"b0", "b1", "b2"}
 
 
 def test_members_of_a_role_that_a_workload_gained_wait_until_its_podgroup_lists_it() -> None:

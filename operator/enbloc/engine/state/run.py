@@ -204,7 +204,7 @@ class Run:
         self.floor.lower(group)
         self._welcome_held([role for role, least in listed.items() if least])
 
-    def _welcome_held(self, but: Collection[str] = ()) -> None:
+    def _welcome_held(self, but: Collection[str]) -> None:
         """Add roles to the floor that are new (not in `but`) and held: it needs no more of them."""
         new = self.floor.coming(self.group) - set(but)
         if self.group is not None and new:
@@ -307,7 +307,8 @@ class Run:
                 self.floor.guess(self.group, bound, self._held_successes, floor)
             self._runners = Runners([*self._with_node, *self._who_runs()])  # none is recorded
         self.floor.lower(self.group)
-        self._welcome_held()
+        # Of a role that was listed already, and is no part of the floor, a burst was cut short.
+        self._welcome_held([role for role, _ in memory.roles] if memory is not None else ())
 
     def _forget_before(self, relaunch: Relaunch | None) -> None:
         """Do not hold members that had succeeded, and so were bound, before it was relaunched."""
