@@ -298,12 +298,49 @@ def test_gangs_below_their_minimum_are_counted() -> None:
     assert JOB.uid == world.status["g"].run_name
 
 
+def test_an_older_run_keeps_its_gates_and_is_not_counted_when_it_is_gone() -> None:
+    """Semantics §8.5, §8.6, §2.4."""
+    world = World()
+    world.nodes("n0 n1 n2 n3", cpu=4)
+    world.group("g", 2, timeout=60)
+    for index in range(2):
+        world.member(f"g-{index}", "g", gang_gate=True)
+    world.settle()
+    world.member("h-0", "g", owner=NEXT_JOB)
+    world.settle()
+    world.run_pods(["g-0", "g-1"])
+    world.settle()
+    assert sorted(_gates(world)) == [("g-0", True), ("g-1", True)]
+    world.delete("g-0")
+    world.settle()
+    assert _gates(world)[-1] == ("g-1", False)
+    assert world.engine.below_minimum() == 1
+    world.delete("g-1")
+    world.settle()
+    assert world.engine.below_minimum() == 0
+
+
 def test_a_gang_whose_podgroup_was_deleted_has_no_minimum_any_more() -> None:
     """Semantics §8.6."""
     world = World()
     world.nodes("n1 n2", cpu=4)
     world.running_job("g", 2)
     world.lose_node("n2")
+    world.settle()
+    assert world.engine.below_minimum() == 1
+    world.drop_group("g")
+    world.settle()
+    assert world.engine.below_minimum() == 0
+
+
+def test_nor_has_an_older_run_of_it() -> None:
+    """Semantics §8.6, §2.4."""
+    world = World()
+    world.nodes("n0 n1 n2 n3", cpu=4)
+    world.running_job("g", 2)
+    world.member("h-0", "g", owner=NEXT_JOB)
+    world.settle()
+    world.delete("g-0")
     world.settle()
     assert world.engine.below_minimum() == 1
     world.drop_group("g")

@@ -444,6 +444,7 @@ class Engine:
             return
         runs = self._groups.runs(run.key)
         if runs[-1] is not run:
+            self._reporter.satisfied(turn, run, facts)
             run, facts = runs[-1], self._groups.facts(runs[-1])
         why = self._admission.why(run.key)
         open_plan = self._plans.of(run.key)

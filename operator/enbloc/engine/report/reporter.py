@@ -85,7 +85,7 @@ class Reporter:
         self._told: dict[PodUID, EventReason] = {}
         self._warned: dict[PodUID, set[EventReason]] = {}
         self._warned_groups: set[GroupKey] = set()
-        #: Groups that have started and do not run whole.
+        #: Runs of groups that have started and do not run whole.
         self._below: set[GroupKey] = set()
         #: In which domains the members of groups with a topology are.
         self.whereabouts: dict[GroupKey, TopologyStatus] = {}
@@ -160,8 +160,8 @@ class Reporter:
         group = run.group
         if run.key.podgroup in self._others:
             return
+        satisfied = self.satisfied(turn, run, facts)
         if group is None:
-            self._below.discard(run.key)
             self.whereabouts.pop(run.key.podgroup, None)
             return
         succeeded = run.succeeded if group.roles else {}
@@ -174,7 +174,6 @@ class Reporter:
         ever = group.memory.initially_scheduled and (group.memory.run_name == run.run_name)
         if last is not None and last.run_name == run.run_name:
             ever = ever or any(c.type is Condition.INITIALLY_SCHEDULED for c in last.conditions)
-        satisfied = self._satisfied(turn, run, facts)
         replaced = self._authorship.replaced(run)
         waits = item.place is QueuePlace.BACKOFF
         status = SetGroupStatus(
@@ -213,8 +212,20 @@ class Reporter:
             self._statuses[name] = status
             turn.effects.append(status)
 
-    def _satisfied(self, turn: Turn, run: Run, facts: GroupFacts) -> bool | None:
-        """Return whether the floor runs together now; None before it did, and after the end."""
+    def satisfied(self, turn: Turn, run: Run, facts: GroupFacts) -> bool | None:
+        """Show and count whether the floor of a run, the newest or not, runs together now.
+
+        Args:
+            turn: receives what to do.
+            run: the run.
+            facts: of this run.
+
+        Returns:
+            None before it did, after the end, without a PodGroup, and if its status is not ours.
+        """
+        if facts.group is None or run.key.podgroup in self._others:
+            self._below.discard(facts.key)
+            return None
         satisfied = run.runs_whole(facts) if facts.started and facts.members else None
         if satisfied is False:
             self._below.add(facts.key)
