@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Semantics §7: a status that can be waited for (the controller's part: tests/controller)."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +23,8 @@ from tests.controller.statuses import (
     running,
     succeeded,
 )
-from tests.rules.world import JOB, NEXT_JOB, ONE_A_NODE, World
+from tests.rules.world import JOB, NEXT_JOB, ONE_A_NODE, PROCESSES, World
+from tests.world.builders import remembered
 
 # ── generations (semantics §7.1) ─────────────────────────────────────────────────────────────────
 
@@ -319,6 +321,55 @@ def test_with_a_new_run_times_and_counters_begin_anew() -> None:
     assert (status.succeeded, world.started("g"), status.run_name) == (0, None, "job-2")
     kinds = {str(condition.type) for condition in status.conditions}
     assert kinds == {"Scheduled"}, "neither InitiallyScheduled nor Satisfied is of this run"
+
+
+@PROCESSES
+def test_an_older_run_that_is_the_newest_again_was_scheduled_before(
+    process: Callable[[World], World],
+) -> None:
+    """Semantics §2.4, §7.3."""
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.running_job("g", 2)
+    world.member("h-0", "g", owner=NEXT_JOB)
+    world.settle()
+    _echoed(world)
+    assert "InitiallyScheduled" not in _kinds(world), "the new run was not scheduled yet"
+    world = process(world)
+    world.delete("g-0")
+    world.delete("h-0")
+    world.settle()
+    assert world.status["g"].run_name == "job-1"
+    assert _kinds(world) == {"Scheduled", "InitiallyScheduled", "Satisfied"}
+
+
+@PROCESSES
+def test_that_runs_overlap_is_said_once_by_all_processes(
+    process: Callable[[World], World],
+) -> None:
+    """Semantics §2.4."""
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.running_job("g", 2)
+    world.member("h-0", "g", owner=NEXT_JOB)
+    world.settle()
+    assert len(world.events("OverlappingRuns")) == 1
+    _echoed(world)
+    world.effects.clear()
+    world = process(world)
+    assert len(world.status["g"].runs) == 2
+    assert not world.events("OverlappingRuns")
+
+
+def _echoed(world: World) -> None:
+    """The server tells of the status that was written last."""
+    world.put_group(replace(world.groups["g"], memory=remembered(world.status["g"])))
+    world.settle()
+
+
+def _kinds(world: World) -> set[str]:
+    """The types of the conditions of group g."""
+    return {str(condition.type) for condition in world.status["g"].conditions}
 
 
 def test_a_status_of_another_run_is_not_believed() -> None:

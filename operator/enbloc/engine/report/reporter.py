@@ -27,7 +27,6 @@ from enbloc.model.names import (
     OUTDATED_REASONS,
     ROLE_KEY,
     SCHEDULER_REPORTER,
-    Condition,
     EventReason,
     Reason,
 )
@@ -171,9 +170,9 @@ class Reporter:
         elif self.whereabouts:
             self.whereabouts.pop(name, None)
         last = self._statuses.get(name)
-        ever = group.memory.initially_scheduled and (group.memory.run_name == run.run_name)
-        if last is not None and last.run_name == run.run_name:
-            ever = ever or any(c.type is Condition.INITIALLY_SCHEDULED for c in last.conditions)
+        memory = group.memory
+        told = memory.run_name if last is None else last.run_name
+        before = memory.initially_scheduled and memory.run_name == run.run_name
         replaced = self._authorship.replaced(run)
         waits = item.place is QueuePlace.BACKOFF
         status = SetGroupStatus(
@@ -192,7 +191,7 @@ class Reporter:
                 facts,
                 why,
                 progress,
-                ever=ever,
+                ever=before or run.scheduled is not None,
                 satisfied=satisfied,
                 notes=notes,
             ),
@@ -201,7 +200,7 @@ class Reporter:
             shown_by=group.resource_version if replaced else 0,
             topology=topology,
         )
-        if len(status.runs) > 1 and (last is None or last.run_name != status.run_name):
+        if len(status.runs) > 1 and told != status.run_name:
             note = (
                 f"members of {len(status.runs) - 1} earlier runs are still live; those of the new "
                 "run are another gang, which is scheduled whole"
