@@ -324,6 +324,26 @@ def test_with_a_new_run_times_and_counters_begin_anew() -> None:
 
 
 @PROCESSES
+def test_attempts_and_the_time_of_the_last_one_are_those_of_the_run(
+    process: Callable[[World], World],
+) -> None:
+    """Semantics §7.3."""
+    world = World()
+    world.nodes("n1 n2 n3", cpu=4)
+    world.running_job("g", 2)
+    came = world.now
+    assert (world.status["g"].attempts, world.status["g"].last_attempt) == (1, came)
+    _echoed(world)
+    world.now += 50
+    world = process(world)
+    assert (world.status["g"].attempts, world.status["g"].last_attempt) == (1, came)
+    world.member("h-0", "g", owner=NEXT_JOB)
+    world.settle()
+    assert world.status["g"].run_name == "job-2"
+    assert (world.status["g"].attempts, world.status["g"].last_attempt) == (0, None)
+
+
+@PROCESSES
 def test_an_older_run_that_is_the_newest_again_was_scheduled_before(
     process: Callable[[World], World],
 ) -> None:

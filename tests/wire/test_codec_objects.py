@@ -129,6 +129,7 @@ def test_a_group_says_its_minimums_and_remembers() -> None:
             "startedTime": "1970-01-01T00:01:00Z",
             "succeeded": 3,
             "attempts": 2,
+            "lastAttemptTime": "1970-01-01T00:00:50Z",
             "roles": [{"name": "worker", "succeeded": 3}, {"name": "launcher"}],
             "conditions": [
                 {"type": "Scheduled", "status": "False"},
@@ -155,6 +156,7 @@ def test_a_group_says_its_minimums_and_remembers() -> None:
             2,
             initially_scheduled=True,
             preempted="by n/high",
+            last_attempt=50.0,
         ),
     )
     assert made.minimums() == (("launcher", 1), ("worker", 0))

@@ -104,6 +104,7 @@ def remembered(status: SetGroupStatus) -> GroupMemory:
         initially_scheduled=Condition.INITIALLY_SCHEDULED in holds,
         runs=status.runs,
         preempted=holds.get(Condition.DISRUPTION_TARGET, ""),
+        last_attempt=status.last_attempt,
     )
 
 

@@ -141,13 +141,14 @@ class GroupMemory:
         started: as in `RunMemory`, of this run.
         succeeded: members that succeeded in this run, monotonic within it.
         roles: succeeded members per role, `(role, count)`.
-        attempts: how often a plan was tried.
+        attempts: how often a plan was tried for this run.
         initially_scheduled: condition InitiallyScheduled is True.
         runs: the runs that still matter, the newest last.
         expected: how many members the owners of the newest run can run at once from now on,
             according to the controller; None = unknown.
         preempted: who preempted members since the floor was last bound, as condition
             DisruptionTarget says it; "" = none were preempted.
+        last_attempt: when a plan was last tried for this run, server seconds; None = never.
     """
 
     run_name: str = ""
@@ -159,6 +160,7 @@ class GroupMemory:
     runs: tuple[RunMemory, ...] = ()
     expected: int | None = None
     preempted: str = ""
+    last_attempt: float | None = None
 
     def expected_of(self, run_name: str) -> int | None:
         """How many members the owners of this run can run at once; None = unknown."""

@@ -28,6 +28,7 @@ def memory(status: PodGroupStatusObject) -> GroupMemory:
         runs=tuple(_run(each) for each in status.runs or () if each.name)[-MOST_RUNS_KEPT:],
         expected=status.expected,
         preempted=said.get(Condition.DISRUPTION_TARGET, "")[:_LONGEST_NOTE],
+        last_attempt=seconds_of_text(status.last_attempt_time),
     )
 
 

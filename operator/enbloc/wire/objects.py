@@ -479,6 +479,7 @@ class PodGroupStatusObject(_Struct):
     started_time: str | None = None
     succeeded: Int64 | None = None
     attempts: Int64 | None = None
+    last_attempt_time: str | None = None
     roles: tuple[RoleStatusObject, ...] | None = None
     conditions: tuple[GroupConditionObject, ...] | None = None
     expected: Int64 | None = None

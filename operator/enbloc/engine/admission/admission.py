@@ -78,8 +78,15 @@ class Admission:
         """Return the group's item in the queue; create it if new."""
         item = self._queue.get(run.key)
         if item is None:
-            known = run.group.memory.attempts if run.group is not None else 0
-            item = self._queue.item(run.key, solo=run.solo, attempts=known)
+            memory = run.group.memory if run.group is not None else None
+            if memory is None or memory.run_name != run.run_name:
+                return self._queue.item(run.key, solo=run.solo)
+            item = self._queue.item(
+                run.key,
+                solo=run.solo,
+                attempts=memory.attempts,
+                last_attempt=memory.last_attempt,
+            )
         return item
 
     def census(self) -> Census:

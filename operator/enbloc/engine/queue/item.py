@@ -72,7 +72,7 @@ class Item:
         attempts: all attempts, including those that the status records.
         unschedulable, errors: failures in a row of each kind.
         counted: how many plans had been opened at the last attempt.
-        last_attempt: its time, engine clock; None = there was none in this process.
+        last_attempt: its time, engine clock; None = there was none.
         ready_at: no attempt before, unless a hint requests one; engine clock.
         held: it waits until then even if the queue is otherwise idle (semantics §4.6).
         called: it was called up: it is placed now if possible, whatever it waited for.

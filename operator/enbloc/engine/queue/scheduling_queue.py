@@ -113,11 +113,14 @@ class SchedulingQueue:
         #: The number of the latest move; each item keeps that of its own.
         self._tickets = 0
 
-    def item(self, key: GroupKey, *, solo: bool, attempts: int = 0) -> Item:
-        """Return the item of a group; create it, with this many attempts, if new."""
+    def item(
+        self, key: GroupKey, *, solo: bool, attempts: int = 0, last_attempt: float | None = None
+    ) -> Item:
+        """Return the item of a group; create it, with these attempts of the past, if new."""
         item = self._items.get(key)
         if item is None:
-            item = self._items[key] = Item(key, solo, attempts)
+            item = Item(key, solo, attempts, last_attempt=last_attempt)
+            self._items[key] = item
         return item
 
     def get(self, key: GroupKey) -> Item | None:
