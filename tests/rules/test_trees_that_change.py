@@ -127,11 +127,12 @@ def test_a_tree_that_loses_a_sub_group_needs_the_whole_other_one(restart: bool) 
     if restart:
         w = w.restarted()
         w.settle()
-    assert scheduled(w) == (True, "Scheduled")
+    assert w.condition("g") == (True, "Scheduled", "2 of 2 required members are scheduled")
     w.delete("g-b0")
     w.settle()
     assert scheduled(w) == (False, "BelowMinimum")
     assert w.condition("g", "Satisfied")[0] is False
+    assert w.condition("g")[2].startswith("1 of 2 members are left")
 
 
 @pytest.mark.parametrize("restart", [False, True])

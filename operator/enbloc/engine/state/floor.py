@@ -193,8 +193,7 @@ class RunFloor:
         if tree is None:
             names = tuple(role for role, least in group.minimums() if least)
             tree = Tree("", len(names), names)
-        lowered = tree.lowered(lambda node: self.counts.get(node.name, node.needed))
-        return lowered if lowered.chooses else None
+        return tree.lowered(lambda node: self.counts.get(node.name, node.needed))
 
     # ── after a restart ──────────────────────────────────────────────────────────────────────
 

@@ -432,7 +432,8 @@ class Run:
             pending = _able(pending, coming)
         choice = None
         if roles and group and (tree := self.floor.tree(group)) is not None:
-            total, roles, choice = choose(tree, total, roles)
+            total, roles, chosen = choose(tree, total, roles)
+            choice = chosen if tree.chooses else None
         return GroupFacts(
             key=self.key,
             group=group,
