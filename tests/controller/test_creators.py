@@ -25,7 +25,8 @@ TEMPLATE = {"metadata": {"labels": LABELS}, "spec": {"containers": []}}
 
 
 def a_job(status: Any = None, **spec: Any) -> Creator:
-    body = {"metadata": METADATA, "spec": spec, "status": status}
+    metadata = METADATA | {"creationTimestamp": "2023-11-14T22:13:20Z"}
+    body = {"metadata": metadata, "spec": spec, "status": status}
     return job(msgspec.convert(body, JobObject))
 
 
@@ -54,6 +55,7 @@ def test_a_job_as_it_is_written() -> None:
         uid="u",
         group=TRAIN,
         role="worker",
+        created=1_700_000_000.0,
         pods=8,
         completions=16,
         succeeded=4,

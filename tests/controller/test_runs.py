@@ -209,6 +209,24 @@ def test_a_job_that_was_created_again_counts_by_its_last_end() -> None:
     assert worse.end() == ("Failed", "2023-11-14T22:13:23Z")
 
 
+def test_a_job_that_failed_counts_although_the_one_before_it_was_complete() -> None:
+    """Semantics §2.4, §7.2."""
+    memory = GroupMemory("a", NOW, succeeded=1, runs=(RunMemory("a", ("a", "b", "c")),))
+    watcher = Watcher(replace(PAIR, memory=memory), RUN)
+    first = Creator(JOB, "step", "b", created=NOW, ended=True)
+    again = Creator(JOB, "step", "c", created=NOW + 60, ended=None)
+    members = [*of("a", running), *of("b", succeeded)]
+    watcher.looks(members, {**jobs(a=None), "b": first})
+    members = [*of("a", succeeded), *of("b", succeeded), *of("c", running, created=NOW + 60)]
+    watcher.looks(members, {**jobs(a=True), "b": first, "c": again}, NOW + 61)
+
+    members[-1] = of("c", failed, created=NOW + 60)[0]
+    ends = {**jobs(a=True), "b": first, "c": replace(again, ended=False)}
+    watcher.looks(members, ends, NOW + 62)
+
+    assert watcher.end() == ("Failed", "2023-11-14T22:14:22Z")
+
+
 def workload(ended: bool | None) -> dict[str, Creator]:
     """What is known of workload "w": only its end."""
     known = {"w": Creator("PyTorchJob", "w", "w", ended=ended)}

@@ -13,6 +13,7 @@ from enbloc.model.dialects import membership, readable
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import DISRUPTION_TARGET
 from enbloc.model.text import clipped
+from enbloc.model.times import seconds_of
 from enbloc.wire.auto_groups import auto_group
 from enbloc.wire.objects import (
     ConditionObject,
@@ -40,6 +41,7 @@ class _Struct(msgspec.Struct, gc=False, rename="camel"):
 
 class _Metadata(Identity):
     generation: int | None = None
+    creation_timestamp: str | None = None
     annotations: Texts | None = None
     owner_references: tuple[OwnerReference, ...] | None = None
 
@@ -176,6 +178,7 @@ def _creator(kind: str, metadata: _Metadata, template: _Template | None) -> Crea
         by_field=bool(named) and group == named,
         above_kind=clipped(above.kind, _MOST_NAMED),
         above_name=clipped(above.name, _MOST_NAMED),
+        created=seconds_of(metadata.creation_timestamp or "") or 0.0,
         generation=metadata.generation or 0,
     )
 

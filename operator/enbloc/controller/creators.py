@@ -48,6 +48,7 @@ class Creator:
         by_field: the template names the group by `spec.schedulingGroup`.
         above_kind: the kind of its own controller; "" = it has none.
         above_name: the name of its own controller.
+        created: creationTimestamp, seconds of server time since the epoch; 0 = unknown.
         pods: how many pods it runs at a time: spec.parallelism or spec.replicas.
         completions: Job: how many of its pods must succeed; None = not set.
         succeeded: Job: how many pods succeeded.
@@ -70,6 +71,7 @@ class Creator:
     by_field: bool = False
     above_kind: str = ""
     above_name: str = ""
+    created: float = 0.0
     pods: int = 1
     completions: int | None = None
     succeeded: int = 0

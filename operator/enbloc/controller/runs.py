@@ -13,6 +13,7 @@ from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from enbloc.controller.creators import Creator
 from enbloc.controller.existence import Creators
 from enbloc.controller.members import Member
 from enbloc.model.groups import Group, GroupMemory
@@ -184,18 +185,23 @@ def how_it_ended(view: RunView) -> ConditionState | None:
 def _ends(
     controllers: Iterable[str], creators: Creators, unknown: bool | None
 ) -> list[bool | None]:
-    """How the controllers of a run ended, those of one kind and name together; None = goes on.
+    """How the controllers of a run ended; None = goes on.
 
-    Only one such object exists at a time. One that did not complete may have been created again.
+    Of those of one kind and name, only one exists at a time: the last one created decides.
     """
-    ends: defaultdict[tuple[str, str], list[bool | None]] = defaultdict(list)
+    ends: list[bool | None] = []
+    known: defaultdict[tuple[str, str], list[Creator]] = defaultdict(list)
     for uid in controllers:
         creator = creators.get(uid)
         if creator is None:
-            ends["", uid].append(unknown)
+            ends.append(unknown)
         else:
-            ends[creator.kind, creator.name].append(creator.ended)
-    return [None if None in each else any(each) for each in ends.values()]
+            known[creator.kind, creator.name].append(creator)
+    for each in known.values():
+        goes_on = any(creator.ended is None for creator in each)
+        last = max(each, key=lambda creator: (creator.created, creator.ended is True))
+        ends.append(None if goes_on else last.ended)
+    return ends
 
 
 def finished(status: Mapping[str, Any]) -> Mapping[str, Any] | None:

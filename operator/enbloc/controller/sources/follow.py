@@ -61,6 +61,7 @@ from enbloc.model import names
 from enbloc.model.grouped import Index
 from enbloc.model.groups import GroupKey
 from enbloc.model.text import clipped
+from enbloc.model.times import seconds_of
 from enbloc.telemetry import ActiveProblems
 from enbloc.wire import codec
 from enbloc.wire.objects import Metadata, PodGroupObject
@@ -301,7 +302,8 @@ class Sources:
             return
         ended = end_of(kind, found)
         group = None if ended is None else origin.group
-        creator = Creator(kind, metadata.name, metadata.uid, group, ended=ended)
+        created = seconds_of(metadata.creation_timestamp or "") or 0.0
+        creator = Creator(kind, metadata.name, metadata.uid, group, created=created, ended=ended)
         for touched in self._members.put_creator(creator):
             self._ask_for(touched)
 
