@@ -76,6 +76,14 @@ def test_how_many_indexes_failed(text: str, count: int) -> None:
     assert count_indexes(text) == count
 
 
+def test_a_job_of_a_jobset_has_the_owner_of_its_pods() -> None:
+    """Semantics §1."""
+    key = "jobset.sigs.k8s.io/"
+    labels = {f"{key}jobset-uid": "s", f"{key}restart-attempt": "2"}
+    assert a_job(template={"metadata": {"labels": labels}}).owner == "s/2"
+    assert a_job(template=TEMPLATE).owner == "u"
+
+
 def test_what_a_job_leaves_out() -> None:
     bare, queue = a_job(), a_job(parallelism=4)
 

@@ -366,6 +366,65 @@ def test_a_verdict_is_taken_back_when_members_of_that_very_run_live_on() -> None
     assert watcher.ready()[0] == "Running"
 
 
+def test_a_new_process_learns_of_the_end_of_jobs_whose_pods_are_gone() -> None:
+    """Semantics §7.2."""
+    # A Job that reaches its deadline deletes its pods; those of a JobSet's attempt have one owner.
+    plain = replace(PAIR, memory=GroupMemory("a", NOW, runs=(RunMemory("a", ("a",)),)))
+    attempt = (RunMemory("set/1", ("set/1",)),)
+    of_set = replace(PAIR, memory=GroupMemory("set/1", NOW, runs=attempt))
+    for group, restart in ((plain, ""), (of_set, "set/1")):
+        watcher = Watcher(group, RUN)
+        job = replace(jobs(a=False)["a"], restart=restart)
+        other = Creator(JOB, "b", "b", restart="set/0", ended=True)
+
+        watcher.looks([], {"a": job, "b": other})
+
+        assert watcher.end() == ("Failed", "2023-11-14T22:13:20Z")
+        assert watcher.looks([], {"a": job, "b": other}, NOW + 5) is None
+
+
+def test_a_job_of_a_run_that_will_never_have_pods_does_not_keep_it_from_its_end() -> None:
+    """Semantics §7.2."""
+    runs = (RunMemory("set/1", ("set/1",)),)
+    group = replace(PAIR, memory=GroupMemory("set/1", NOW, runs=runs))
+    members = [replace(m, owner_key="set/1") for m in of("a", succeeded, succeeded)]
+    known = {uid: replace(job, restart="set/1") for uid, job in jobs(a=True, b=None).items()}
+    waiting, ended = Watcher(group, RUN), Watcher(group, RUN)
+
+    waiting.looks(members, known)
+    ended.looks(members, known | {"b": replace(known["b"], pods=0)})
+
+    assert waiting.end() is None, "the other Job may create pods"
+    assert ended.end() == ("Succeeded", "2023-11-14T22:13:20Z")
+
+
+def test_a_new_process_has_the_verdict_of_a_rerun_that_came_and_went_meanwhile() -> None:
+    """Semantics §7.2."""
+    before = finished()
+    runs = (RunMemory("b", ("b",), queue_time=NOW + 60),)
+    group = replace(before.group, memory=GroupMemory("b", NOW + 60, runs=runs))
+    aborted, failing = (Watcher(group, before.status) for _ in range(2))
+
+    failing.looks([], jobs(a=True, b=False), NOW + 99)
+    aborted.looks([], jobs(a=True), NOW + 99)
+
+    assert failing.end() == ("Failed", "2023-11-14T22:14:59Z")
+    assert aborted.end() is None, "the verdict of the first run is not that of the second"
+
+
+def test_a_verdict_stands_when_a_jobset_attempt_is_named_after_its_pods_are_gone() -> None:
+    """Semantics §7.2."""
+    watcher = finished()
+    job = {"b": replace(jobs(b=False)["b"], restart="set/1")}
+    members = [replace(m, owner_key="set/1") for m in of("b", failed, running, created=NOW + 1)]
+    watcher.looks(members, job, NOW + 1)
+    watcher.looks([], job, NOW + 2)
+    assert watcher.end() == ("Failed", "2023-11-14T22:13:22Z")
+
+    runs = (RunMemory("set/1", ("set/1",), queue_time=NOW + 1),)
+    assert watcher.looks([], {}, NOW + 5, run_name="set/1", runs=runs) is None
+
+
 def test_only_owners_that_may_be_seen_again_are_remembered_as_over() -> None:
     """Semantics §7.2."""
     watcher = Watcher(PAIR, RUN)

@@ -15,6 +15,7 @@ from enbloc.model.names import DISRUPTION_TARGET
 from enbloc.model.text import clipped
 from enbloc.model.times import seconds_of
 from enbloc.wire.auto_groups import auto_group
+from enbloc.wire.codec import restart_of
 from enbloc.wire.objects import (
     ConditionObject,
     Identity,
@@ -178,6 +179,7 @@ def _creator(kind: str, metadata: _Metadata, template: _Template | None) -> Crea
         by_field=bool(named) and group == named,
         above_kind=clipped(above.kind, _MOST_NAMED),
         above_name=clipped(above.name, _MOST_NAMED),
+        restart=restart_of(of.labels or {}),
         created=seconds_of(metadata.creation_timestamp or "") or 0.0,
         generation=metadata.generation or 0,
     )

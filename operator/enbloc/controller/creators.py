@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from enbloc.model.groups import GroupKey
+from enbloc.model.runs import short
 from enbloc.model.text import whole_number
 from enbloc.wire.auto_groups import JOB_SET
 
@@ -48,6 +49,7 @@ class Creator:
         by_field: the template names the group by `spec.schedulingGroup`.
         above_kind: the kind of its own controller; "" = it has none.
         above_name: the name of its own controller.
+        restart: the owner of its pods that its template names, as `Pod.restart`; "" = none.
         created: creationTimestamp, seconds of server time since the epoch; 0 = unknown.
         pods: how many pods it runs at a time: spec.parallelism or spec.replicas.
         completions: Job: how many of its pods must succeed; None = not set.
@@ -71,6 +73,7 @@ class Creator:
     by_field: bool = False
     above_kind: str = ""
     above_name: str = ""
+    restart: str = ""
     created: float = 0.0
     pods: int = 1
     completions: int | None = None
@@ -83,6 +86,11 @@ class Creator:
     backoff_limit: int | None = None
     index_limit: int | None = None
     generation: int = 0
+
+    @property
+    def owner(self) -> str:
+        """The owner of its pods, as a run has it."""
+        return short(self.restart or self.uid)
 
     @property
     def understood(self) -> bool:

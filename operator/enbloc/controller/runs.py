@@ -39,7 +39,7 @@ class RunHistory:
     Attributes:
         run_name: the scheduler's name of the current run; "" = none yet.
         failed: failed pods counted in this run, including pods that are gone.
-        controllers: UIDs of the controllers whose pods were seen in this run.
+        controllers: UIDs of the controllers whose pods were seen in this run, or are named in it.
         over: owners whose run is over, of listed members and of runs that the scheduler may
             still name; None = not determined yet.
     """
@@ -62,7 +62,8 @@ class RunView:
         members: all listed members, those of earlier runs too.
         current: the members of the current run.
         creators: the creators of the group's members, by UID.
-        controllers: UIDs of all controllers whose pods were seen in this run.
+        controllers: UIDs of all controllers whose pods were seen in this run, and of those that are
+            known by the owners that the scheduler names.
         succeeded: how many members succeeded in this run, by role.
         failed: how many members failed in this run.
         conditions: the current conditions that are about this run, by type.
@@ -99,6 +100,7 @@ class RunView:
             if self.finished is None and self.group.memory.run_name == self.run_name:
                 over = frozenset()  # the scheduler will not name a run before this one again
             over = over | self.controllers | set(_owners(self.members).values())
+            over |= {self.creators[uid].owner for uid in self.controllers & self.creators.keys()}
             over |= {self.run_name} - {""}
         elif self.finished is not None:  # the run goes on after all
             over = frozenset()
@@ -114,10 +116,10 @@ def look(
 ) -> RunView:
     """The group in its current run."""
     memory, conditions = group.memory, _standing(status)
-    over = _over(status, members, memory.run_name) if history.over is None else history.over
+    over = _over(status, members, memory) if history.over is None else history.over
     owners = _owners(members)
     earlier = over | {name for run in memory.runs[:-1] for name in run.owners}
-    earlier -= set(memory.runs[-1].owners if memory.runs else ())
+    earlier -= set(_named(memory))
     named = memory.run_name not in {"", *over}
     # The newest run in status may be over, too, until a member of another owner comes.
     current = _outside(earlier if named else earlier | over, members, owners)
@@ -134,6 +136,7 @@ def look(
         memory, conditions = GroupMemory(), {}
     current = _present(current, memory.run_name)
     controllers = frozenset(member.controller for member in current if member.controller)
+    controllers |= _named_controllers(memory, creators)
     failed = sum(member.phase is Phase.FAILED for member in current)
     return RunView(
         group=group,
@@ -218,7 +221,9 @@ def _standing(status: Mapping[str, Any]) -> dict[str, ConditionState]:
     }
 
 
-def _over(status: Mapping[str, Any], members: Collection[Member], run_name: str) -> frozenset[str]:
+def _over(
+    status: Mapping[str, Any], members: Collection[Member], memory: GroupMemory
+) -> frozenset[str]:
     """Whose run is over, by the status alone: members created before condition Finished."""
     end = finished(status)
     if end is None:
@@ -227,7 +232,24 @@ def _over(status: Mapping[str, Any], members: Collection[Member], run_name: str)
     owners = _owners(members)
     old = {owners[member.uid] for member in members if member.created <= since}
     new = set(owners.values()) - old
-    return frozenset(old | ({run_name} - new - {""}))
+    if any((run.queue_time or 0.0) > since for run in memory.runs[-1:]):
+        new.add(memory.run_name)  # all of its members may be gone
+    return frozenset(old | ({memory.run_name} - new - {""}))
+
+
+def _named(memory: GroupMemory) -> Collection[str]:
+    """The owners of the newest run, as the scheduler names them."""
+    return memory.runs[-1].owners if memory.runs else ()
+
+
+def _named_controllers(memory: GroupMemory, creators: Creators) -> frozenset[str]:
+    """The controllers of its members; all their pods may be gone before anybody looks."""
+    named = {memory.run_name, *_named(memory)}
+    return frozenset(
+        uid
+        for uid, creator in creators.items()
+        if creator.owner in named and (creator.pods or creator.ended is not None)
+    )
 
 
 def _outside(

@@ -188,7 +188,7 @@ def pod(obj: PodObject, keep: Prefixes = ()) -> Pod:
         binding_record=short_record(annotations.get(PLAN_KEY, "")),
         unschedulable=_refused(scheduled),
         resource_version=_version(metadata, problems),
-        restart=_restart(labels),
+        restart=restart_of(labels),
         problem=problems.text(),
         annotations_size=_size(annotations),
         own_size=_own_size(labels, spec, kept_annotations),
@@ -400,8 +400,8 @@ def _gang_running(status: PodStatusObject) -> bool | None:
     return None if condition is None else condition.status == "True"
 
 
-def _restart(labels: Texts) -> str:
-    """The owner that JobSet gives the pods of one attempt."""
+def restart_of(labels: Texts) -> str:
+    """The owner that JobSet gives the pods of one attempt; "" = they are not of a JobSet."""
     jobset = labels.get(JOBSET_UID_KEY)
     return _shared(f"{jobset}/{labels.get(JOBSET_RESTART_KEY, '0')}") if jobset else ""
 
