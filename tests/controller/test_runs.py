@@ -425,6 +425,37 @@ def test_a_verdict_stands_when_a_jobset_attempt_is_named_after_its_pods_are_gone
     assert watcher.looks([], {}, NOW + 5, run_name="set/1", runs=runs) is None
 
 
+def test_pods_of_an_earlier_run_are_not_of_one_whose_pods_are_all_gone() -> None:
+    """Semantics §7.2."""
+    # A new process while the second of two Jobs runs; then this Job is deleted, or fails.
+    runs = (RunMemory("b", ("b",), queue_time=NOW + 60),)
+    group = replace(PAIR, memory=GroupMemory("b", NOW + 60, runs=runs))
+    deleted, failing = (Watcher(group, RUN) for _ in range(2))
+    old, new = of("a", succeeded, succeeded), of("b", running, running, created=NOW + 60)
+    for watcher in (deleted, failing):
+        watcher.looks([*old, *new], jobs(a=True, b=None), NOW + 70)
+
+    deleted.looks(old, jobs(a=True), NOW + 80)
+    failing.looks(old, jobs(a=True, b=False), NOW + 80)
+
+    assert deleted.end() is None
+    assert failing.end() == ("Failed", "2023-11-14T22:14:40Z")
+    assert failing.ready()[1] == "0 members succeeded, 0 failed"
+
+
+def test_a_run_does_not_wait_for_controllers_of_an_earlier_one() -> None:
+    """Semantics §2.4, §7.2."""
+    watcher = Watcher(PAIR, RUN)
+    members = [*of("a", running), *of("b", running, running)]
+    watcher.looks(members, jobs(a=None, b=None))  # before the scheduler tells the two apart
+
+    runs = (RunMemory("a", ("a",)), RunMemory("b", ("b",)))
+    members = [*of("a", running), *of("b", succeeded, succeeded)]
+    watcher.looks(members, jobs(a=None, b=True), NOW + 5, run_name="b", runs=runs)
+
+    assert watcher.end() == ("Succeeded", "2023-11-14T22:13:25Z")
+
+
 def test_only_owners_that_may_be_seen_again_are_remembered_as_over() -> None:
     """Semantics §7.2."""
     watcher = Watcher(PAIR, RUN)

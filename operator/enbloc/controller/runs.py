@@ -118,8 +118,8 @@ def look(
     memory, conditions = group.memory, _standing(status)
     over = _over(status, members, memory) if history.over is None else history.over
     owners = _owners(members)
-    earlier = over | {name for run in memory.runs[:-1] for name in run.owners}
-    earlier -= set(_named(memory))
+    before = {name for run in memory.runs[:-1] for name in run.owners} - set(_named(memory))
+    earlier = (over - set(_named(memory))) | before
     named = memory.run_name not in {"", *over}
     # The newest run in status may be over, too, until a member of another owner comes.
     current = _outside(earlier if named else earlier | over, members, owners)
@@ -134,8 +134,9 @@ def look(
             current = _outside(earlier, members, owners) if memory.runs else members
     if not heard:
         memory, conditions = GroupMemory(), {}
-    current = _present(current, memory.run_name)
+    current = _present(current, memory, owners)
     controllers = frozenset(member.controller for member in current if member.controller)
+    others = ({member.controller for member in members} - controllers) | before
     controllers |= _named_controllers(memory, creators)
     failed = sum(member.phase is Phase.FAILED for member in current)
     return RunView(
@@ -145,7 +146,7 @@ def look(
         creators=creators,
         controllers=controllers
         if begins
-        else controllers | (history.controllers & creators.keys()),
+        else controllers | ((history.controllers & creators.keys()) - others),
         succeeded=count_succeeded(
             Counter(member.role for member in current if member.phase is Phase.SUCCEEDED), memory
         ),
@@ -274,10 +275,18 @@ def _owners(members: Collection[Member]) -> dict[PodUID, str]:
     }
 
 
-def _present(members: Collection[Member], run_name: str) -> Collection[Member]:
+def _present(
+    members: Collection[Member], memory: GroupMemory, owners: Mapping[PodUID, str]
+) -> Collection[Member]:
     """The live members, and those created no earlier than the first one of this run.
 
-    A pod without a controller has no owner, so its creation time tells an earlier run.
+    A pod without a controller has no owner, so its creation time tells an earlier run. If all
+    members of this run are gone, its place in the queue does.
     """
-    start = min((m.created for m in members if run_name in (m.uid, m.owner_key)), default=0.0)
-    return [m for m in members if m.live or m.created >= start] if run_name else members
+    if not memory.run_name:
+        return members
+    named = {memory.run_name, *_named(memory)}
+    own = [m for m in members if m.uid == memory.run_name or owners[m.uid] in named]
+    queued = memory.runs[-1].queue_time if memory.runs else None
+    start = min((m.created for m in own), default=queued or 0.0)
+    return [m for m in members if m.live or m.created >= start]
