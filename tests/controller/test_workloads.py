@@ -251,6 +251,16 @@ def test_of_a_jobset_with_exclusive_placement_one_pod_of_each_job_is_needed() ->
     assert derived("JobSet", {"replicatedJobs": jobs}, EXCLUSIVE | BY_SELECTOR) == {"": whole}
 
 
+def test_pods_may_have_exclusive_placement_of_their_own() -> None:
+    """Semantics §5.2."""
+    # The webhook of JobSet reads only the annotations of pods.
+    jobs = [replicated("workers", 2)]
+    jobs[0]["template"]["spec"]["template"] = TEMPLATE | {"metadata": {"annotations": EXCLUSIVE}}
+    assert derived("JobSet", {"replicatedJobs": jobs})[""]["minMember"] == 2
+    jobs[0]["template"]["spec"]["template"] = TEMPLATE | {"metadata": {"annotations": BY_SELECTOR}}
+    assert derived("JobSet", {"replicatedJobs": jobs}, EXCLUSIVE)[""]["minMember"] == 4
+
+
 def test_a_replicated_job_may_have_exclusive_placement_of_its_own() -> None:
     """Semantics §5.2."""
     jobs = [replicated("driver", 1), replicated("workers", 2), replicated("single", 3)]

@@ -55,7 +55,7 @@ def job_set(make: Maker, owner: Owner) -> None:
     spec = read(owner.body, _JobSet, owner.where).spec
     if spec.suspend:
         make.suspended(owner, "spec.suspend")
-    if any(_exclusive(owner, job) for job in spec.replicated_jobs):
+    if any(EXCLUSIVE in _of_pods(owner, job) for job in spec.replicated_jobs):
         make.note(f"{owner.where}: annotation {EXCLUSIVE} is not followed in this answer")
     waves = _waves(make, owner, spec)
     total = sum(_replicas(job, owner) for job in spec.replicated_jobs)
@@ -80,7 +80,7 @@ def _replicas(job: _ReplicatedJob, owner: Owner) -> int:
 def _waves(make: Maker, owner: Owner, spec: _Spec) -> Mapping[str, int]:
     """The first wave of each replicatedJob; one that waits for another's completion is left out."""
     jobs, policy = spec.replicated_jobs, spec.startup_policy
-    lengths = {job.name: 1 + led(_exclusive(owner, job)) for job in jobs}
+    lengths = {job.name: 1 + led(_of_pods(owner, job)) for job in jobs}
     if policy is not None and policy.startup_policy_order == _IN_ORDER:
         return dict(zip(lengths, accumulate(lengths.values(), initial=0), strict=False))
     waves: dict[str, int] = {}
@@ -115,8 +115,16 @@ def _keys(owner: Owner, job: _ReplicatedJob, index: int, place: int, total: int)
     return {f"{_KEY}{key}": value for key, value in said.items()}
 
 
+def _of_pods(owner: Owner, job: _ReplicatedJob) -> Mapping[str, Any]:
+    """The annotations of the pods of a replicatedJob, without those that identify them."""
+    template = job.template.spec.get("template")
+    metadata = template.get("metadata") if isinstance(template, dict) else None
+    own = metadata.get("annotations") if isinstance(metadata, dict) else None
+    return {**(own if isinstance(own, dict) else {}), **_exclusive(owner, job)}
+
+
 def _exclusive(owner: Owner, job: _ReplicatedJob) -> dict[str, str]:
-    """The annotations for exclusive placement of the pods of a replicatedJob; empty = none."""
+    """The annotations that a JobSet adds to pods for exclusive placement; empty = none."""
     given = job.template.metadata or MetadataFields()
     return {
         key: said[key]

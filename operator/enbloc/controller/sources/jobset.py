@@ -67,9 +67,15 @@ class _ReplicatedJob(WorkloadPart):
         With exclusive placement, the other pods of a Job are refused until its first has one.
         """
         of_job = self.template.metadata.annotations if self.template.metadata else None
-        said = [each for each in (found.metadata.annotations, of_job) if each]
-        exclusive = [each for each in said if _EXCLUSIVE in each]
-        if not exclusive or any(_BY_SELECTOR in each for each in exclusive):
+        of_pods = metadata_of(self.template.spec.template)
+        # Those of the JobSet and of the Job are copied to the pods only for exclusive placement.
+        said = [
+            each for each in (found.metadata.annotations, of_job) if each and _EXCLUSIVE in each
+        ]
+        said.append((of_pods.annotations if of_pods else None) or {})
+        if not any(_EXCLUSIVE in each for each in said) or any(
+            _BY_SELECTOR in each for each in said
+        ):
             return self.size
         return bounded(self.replicas) * min(1, self.template.spec.at_once())
 
