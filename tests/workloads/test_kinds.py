@@ -318,6 +318,31 @@ def test_a_train_job_has_the_nodes_that_it_asks_for_of_its_runtime() -> None:
     )
 
 
+def test_the_jobset_of_a_train_job_has_the_labels_and_annotations_of_its_runtime() -> None:
+    key = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+    marks = f"metadata: {{labels: {{a: x, b: x}}, annotations: {{{key}: rack}}}}"
+    patch = "{trainingRuntimeSpec: {template: {metadata: {labels: {c: z}, annotations: {d: z}}}}}"
+    train_job = TRAIN_JOB.replace("{name: llm}", "{name: llm, annotations: {own: x}}")
+    more = f"  labels: {{b: y}}\n  runtimePatches: [{patch}]\n"
+    runtime = RUNTIME.replace("  template:\n    spec:", f"  template:\n    {marks}\n    spec:", 1)
+    found = expanded(train_job + more + runtime)
+    [job_set] = [each for each in found.objects if each["kind"] == "JobSet"]
+    assert job_set["metadata"]["labels"] == {"a": "x", "b": "y", "c": "z"}
+    assert job_set["metadata"]["annotations"] == {key: "rack", "d": "z"}
+    assert waves(found) == [["llm-node-0-0"], ["llm-node-0-1"]]
+
+
+def test_the_pod_group_of_a_train_job_counts_the_pods_of_all_its_jobs() -> None:
+    runtime = RUNTIME.replace(
+        "  template:\n", "  podGroupPolicy: {coscheduling: {}}\n  template:\n", 1
+    )
+    template = "{spec: {template: {spec: {containers: [{name: c}]}}}}"
+    jobs = f"replicatedJobs:\n      - {{name: dataset, template: {template}}}"
+    found = expanded(TRAIN_JOB + runtime.replace("replicatedJobs:", jobs))
+    [group] = [each for each in found.objects if each["kind"] == "PodGroup"]
+    assert group["spec"] == {"minMember": 3}
+
+
 def test_a_train_job_whose_runtime_is_not_there_says_how_to_add_it() -> None:
     with pytest.raises(UsageError) as raised:
         expanded(TRAIN_JOB)

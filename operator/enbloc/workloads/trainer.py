@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from enbloc.errors import UsageError
-from enbloc.workloads.fields import Fields, count, read
+from enbloc.workloads.fields import Fields, MetadataFields, count, read
 from enbloc.workloads.making import Json, Maker, Owner
 
 _ANCESTOR: Final = "trainer.kubeflow.org/trainjob-ancestor-step"
@@ -68,6 +68,7 @@ class _Policy(Fields):
 
 class _JobSetTemplate(Fields):
     spec: dict[str, Any]
+    metadata: MetadataFields | None = None
 
 
 class _RuntimeSpec(Fields):
@@ -152,15 +153,11 @@ def train_job(make: Maker, owner: Owner) -> None:
         for job in (given if isinstance(given, list) else ())
     ]
     if policy in _GROUP_KEYS:
-        make.child(owner, _pod_group(owner, policy, _minimum(nodes, {"replicatedJobs": jobs})))
+        make.child(owner, _pod_group(owner, policy, _minimum({"replicatedJobs": jobs})))
     job_set = {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
-        "metadata": {
-            "name": owner.name,
-            "labels": spec.labels or {},
-            "annotations": {**owner.annotations, **(spec.annotations or {})},
-        },
+        "metadata": {"name": owner.name, **_of_job_set(spec, runtime)},
         "spec": {**template, "replicatedJobs": jobs},
     }
     make.child(owner, job_set, at=f"{ref.kind} {ref.name}: spec.template.spec")
@@ -176,10 +173,20 @@ def _nodes(owner: Owner, spec: _Spec, runtime: _RuntimeSpec) -> _Nodes:
     return _Nodes(asked, default, policy.mpi)
 
 
-def _minimum(nodes: _Nodes, job_set: Json) -> int:
-    """The minimum of the PodGroup; with MPI, the launcher and the nodes are counted one by one."""
-    if nodes.mpi is None:
-        return nodes.number
+def _of_job_set(spec: _Spec, runtime: _RuntimeSpec) -> dict[str, dict[str, str]]:
+    """The labels and annotations of the JobSet: the runtime's, then the TrainJob's for it."""
+    given = runtime.template.metadata or MetadataFields()
+    labels = {**(given.labels or {}), **(spec.labels or {})}
+    annotations = {**(given.annotations or {}), **(spec.annotations or {})}
+    for each in spec.runtime_patches or ():
+        said = _marks(_part(_part(each, "trainingRuntimeSpec"), "template"))
+        labels |= said["labels"]
+        annotations |= said["annotations"]
+    return {"labels": labels, "annotations": annotations}
+
+
+def _minimum(job_set: Json) -> int:
+    """The minimum of the PodGroup: the pods of all replicatedJobs, of later ones too."""
     specs = (_part(_part(job, "template"), "spec") for job in _parts(job_set, "replicatedJobs"))
     sizes = (spec.get("parallelism") for spec in specs)
     return sum(size if isinstance(size, int) else 1 for size in sizes)
