@@ -251,6 +251,25 @@ def test_a_node_that_lost_its_labels_does_not_hide_where_the_others_are() -> Non
     assert "young" not in w.where()
 
 
+def test_what_a_preemptor_reserves_becomes_free_in_its_domain_and_is_nobody_elses_there() -> None:
+    """Semantics §10.3, §11.10: what is free in another rack is of no use to it."""
+    w = fabric("a1=z/b/r1 a2=z/b/r1 a3=z/b/r1 b1=z/b/r2 b2=z/b/r2", cpu=1)
+    for name in ("a1", "a2", "a3"):
+        w.pod(f"low-{name}", node=name, started=10.0, spec=ONE_CPU)
+    w.evict_answer = lambda _: "slow"
+    application(w, "app", 3)
+    w.change("app-driver", priority=10)
+    w.settle()
+    for name in ("a1", "a2", "a3"):
+        w.delete(f"low-{name}")
+        w.pod(f"again-{name}", spec=spec(cpu=1, node_selector=((RACK, "r1"),)))
+        w.settle(seconds=1)
+    w.settle(seconds=20)
+
+    assert set(w.where()) == {"app-driver"}
+    assert len(w.evicted) == 3
+
+
 @pytest.mark.parametrize(
     ("offered", "needed"),
     [(2**62 + 2**61, 2**62), (2**59 + 1, 2**60 + 2)],

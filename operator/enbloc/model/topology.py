@@ -195,6 +195,11 @@ class TopologyLevels:
         """The node labels, the outermost first."""
         return tuple(level.label for level in self.levels)
 
+    @property
+    def required_labels(self) -> tuple[str, ...]:
+        """Those of the required level and of the levels around it; empty = none is required."""
+        return self.labels[: self.required + 1] if self.required is not None else ()
+
 
 def resolved(
     request: TopologyRequest, topologies: Mapping[str, Topology], field: str = "spec"

@@ -252,12 +252,13 @@ class MinResources(Policy):
     def _domain(self, run: Run) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return `labels` and `nodes` of the reservation of a group."""
         locality = self._groups.facts(run).locality if run.in_topology else None
-        if locality is None or locality.levels.required is None:
+        labels = locality.levels.required_labels if locality is not None else ()
+        if not labels:
             return (), ()
         planned = self._state.reservations.plans
         nodes = {pod.node for pod in run.bound}
         nodes |= {planned[uid].node for uid in run.live if uid in planned}
-        return locality.levels.labels[: locality.levels.required + 1], tuple(sorted(nodes))
+        return labels, tuple(sorted(nodes))
 
 
 def _held_since(run: Run) -> list[float]:

@@ -3,7 +3,8 @@
 """Reserving: what no group later in the order than a preemptor may take (semantics §10.3).
 
 That are the nodes of its pending pods, with the volumes and devices that these get there, and an
-amount of the cluster: what it wants free before it starts beyond what these pods request.
+amount of the cluster, or of the domain in which its members must be: what it wants free before it
+starts beyond what these pods request.
 """
 
 import math
@@ -109,6 +110,9 @@ class Reserver:
             )
             self._state.reserve(reservation, turn.now, crowded=True)
         if amount := tuple(sorted((+rest).items())):
+            near = facts.locality
+            labels = near.levels.required_labels if near is not None else ()
+            held = near.held if near is not None else ()
             reservation = Reservation(
                 f"{PREEMPTION}/{facts.key}/{facts.key.run_number}",
                 PREEMPTION,
@@ -116,5 +120,7 @@ class Reserver:
                 holder=facts.key,
                 amount=amount,
                 end=until,
+                labels=labels,
+                nodes=tuple(sorted({*held, *(node for _, node in nodes)})) if labels else (),
             )
             self._state.reserve(reservation, turn.now)
