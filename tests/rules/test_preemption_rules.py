@@ -173,6 +173,27 @@ def test_what_a_preemptor_reserves_is_named_to_others_and_theirs_once_it_is_gone
     assert cluster.where("other")
 
 
+@pytest.mark.parametrize(("cpu", "others"), [(6, 0), (5, 0), (2, 1), (1, 2)])
+def test_what_a_preemptor_no_longer_wants_reserved_is_theirs_at_once(cpu: int, others: int) -> None:
+    """Semantics §5.1, §10.3."""
+    cluster = full("n1 n2 n3")
+    cluster.node("n4", cpu=2)
+    cluster.node("n1", cpu=1, labels=((HOSTNAME, "n1"),))
+    cluster.evict_answer = lambda _: "slow"
+    cluster.group("g", 1, min_resources=amounts(cpu=5))
+    cluster.pod("g-0", "g", priority=10, spec=spec(cpu=1, node_selector=((HOSTNAME, "n1"),)))
+    cluster.pod("other-0")
+    cluster.pod("other-1")
+    cluster.settle()
+    assert len(cluster.evicted) == 3
+    assert not cluster.where("other")
+
+    cluster.alter("g", min_resources=amounts(cpu=cpu))
+    cluster.settle(seconds=1)
+
+    assert len(cluster.where("other")) == others
+
+
 def test_nobody_is_told_twice() -> None:
     """Semantics §10.3."""
     cluster = full()

@@ -454,6 +454,8 @@ class Preemptions(Policy):
             self._line.add(each.key)
         elif each.stage is Stage.PLANNED and not planned:
             self._unbound(turn, facts, each)
+        else:
+            self._reserver.reduce(turn, facts)
         self._open.limit(facts, turn.now)
 
     def _unbound(self, turn: Turn, facts: GroupFacts, each: UnderWay) -> None:

@@ -21,6 +21,7 @@ from enbloc.errors import PluginError
 from enbloc.framework.facts import GroupFacts
 from enbloc.framework.profile import Profile
 from enbloc.ledgers import GETS_NOTHING, Decisions
+from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod, PodUID
 
 #: Returns the cluster as a group may see it.
@@ -114,7 +115,7 @@ class Reserver:
             labels = near.levels.required_labels if near is not None else ()
             held = near.held if near is not None else ()
             reservation = Reservation(
-                f"{PREEMPTION}/{facts.key}/{facts.key.run_number}",
+                _of_amount(facts.key),
                 PREEMPTION,
                 Against.LATER,
                 holder=facts.key,
@@ -124,3 +125,23 @@ class Reserver:
                 nodes=tuple(sorted({*held, *(node for _, node in nodes)})) if labels else (),
             )
             self._state.reserve(reservation, turn.now)
+
+    def reduce(self, turn: Turn, facts: GroupFacts) -> None:
+        """Give back what a preemptor no longer wants beyond its pods' nodes."""
+        before = self._state.reservations.get(_of_amount(facts.key))
+        if before is None:
+            return
+        rest = self._to_be_free(facts)
+        for each in self._state.reservations.of(PREEMPTION, facts.key):
+            if each.pod is not None:
+                rest.subtract(dict(each.pod.spec.requests))
+        amount = tuple(sorted((rest & Counter(dict(before.amount))).items()))
+        if amount != before.amount:
+            turn.happened += self._state.release([before])
+            if amount:
+                self._state.reserve(before._replace(amount=amount), turn.now)
+
+
+def _of_amount(key: GroupKey) -> str:
+    """Return the id of what is reserved for a preemptor beyond its pods' nodes."""
+    return f"{PREEMPTION}/{key}/{key.run_number}"
