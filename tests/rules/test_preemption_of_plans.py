@@ -151,6 +151,22 @@ def test_the_devices_of_a_plan_that_gave_way_are_not_waited_for_for_ever() -> No
     assert [each.pod.name for each in world.evicted] == ["mid"]
 
 
+def test_a_new_leader_has_nobody_evicted_for_a_device_that_a_plan_gives_back() -> None:
+    """Semantics §10.1, §10.3."""
+    world = preparing(1)
+    assert not world.write("low")
+    world.settle()
+    with_device(world, "high", priority=10)
+    world.settle(seconds=3)
+    world.change("high", nominated="n1")
+    world.slow = False
+    world = world.restarted()
+    world.settle(seconds=30)
+
+    assert world.where("high") == {"high": "n1"}
+    assert not world.evicted
+
+
 def test_a_gang_that_is_being_bound_gives_way_once_it_is_bound() -> None:
     """Semantics §10.1: what was sent is settled before anybody is evicted."""
     cluster = Cluster()

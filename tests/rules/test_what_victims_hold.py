@@ -192,8 +192,11 @@ def test_a_device_that_comes_back_is_nobody_elses(process: Process) -> None:
 
 
 @PROCESSES
-def test_nobody_else_is_evicted_while_a_claim_is_to_be_deallocated(process: Process) -> None:
-    """Semantics §10.2: whoever leads by then."""
+@pytest.mark.parametrize("gone", [False, True])
+def test_nobody_else_is_evicted_while_a_claim_is_to_be_deallocated(
+    process: Process, gone: bool
+) -> None:
+    """Semantics §10.2, §10.3: whoever leads by then, and whether it saw the victim or not."""
     world = Claiming()
     world.machines("n1 n2", cpu=1, gpus=1)
     for name in ("low-0", "low-1"):
@@ -206,17 +209,50 @@ def test_nobody_else_is_evicted_while_a_claim_is_to_be_deallocated(process: Proc
     world.change("high", nominated=world.pods[victim].node)
     world.change(victim, preempted=True)
     world.settle()
+    world.collecting = False
+    if gone:
+        world.delete(victim)
+        world.settle(seconds=1)
     world = process(world)
+    world.collecting = False
     told(world)
     world.settle()
-    world.collecting = False
-    world.delete(victim)
+    if not gone:
+        world.delete(victim)
     world.settle(seconds=3)
     world.collect()
     world.settle(seconds=20)
 
     assert world.where("high")
     assert not world.evicted
+
+
+@PROCESSES
+def test_a_device_that_is_not_deallocated_is_not_waited_for_for_ever(process: Process) -> None:
+    """Semantics §10.3."""
+    world = Claiming()
+    world.machines("n1 n2", cpu=1, gpus=1)
+    for name in ("low-0", "low-1"):
+        with_device(world, name)
+    world.run_pods(["low-0", "low-1"])
+    world.settle()
+    world.evict_answer = lambda _: "slow"
+    with_device(world, "high", priority=10)
+    [victim] = told(world)
+    world.change("high", nominated=world.pods[victim].node)
+    world.settle()
+    world.collecting = False
+    world.delete(victim)
+    world.settle(seconds=1)
+    world = process(world)
+    told(world)
+    world.settle(seconds=28)
+    assert not world.evicted
+
+    world.settle(seconds=4)
+
+    [other] = world.evicted
+    assert other.pod.name != victim
 
 
 def test_a_device_stays_reserved_if_the_preemptors_plan_comes_to_nothing() -> None:

@@ -251,7 +251,7 @@ class Preemptions(Policy):
     def _waits(self, turn: Turn, facts: GroupFacts, profile: Profile, tried: _Tried) -> str:
         """Return why no victims are sought now; "" = they may be."""
         under_way = self._open.of(facts.key)
-        if under_way is not None and under_way.leaving(self._state):
+        if under_way is not None and under_way.leaving(self._state, turn.now):
             nodes = under_way.nodes
             going = [(pod, nodes[pod.uid]) for pod in facts.pending if pod.uid in nodes]
             if could_go(going, self._trial(turn, facts, profile)):
@@ -498,6 +498,9 @@ class Preemptions(Policy):
         )
         if not victims:
             each.free(turn.now + NOMINATED_SECONDS)
+        if any(pod.spec.holds for pod, _ in nodes):
+            each.unclear = turn.now + HANG_SECONDS
+            self._line.later(each.key, each.unclear)
         self._reserver.reserve_again(turn, facts, nodes, each)
         self._start(each)
 

@@ -61,6 +61,8 @@ class UnderWay:
         why: the message of the condition of its victims.
         held: what becomes free some time after they are gone.
         given_up: the members of plans that were given up for it.
+        unclear: until when volumes and devices of pods that left for it before this process may not
+            be free yet, engine clock.
         stage: how far it has come.
         until: when it is over, if the nodes are reserved for a while, engine clock; while victims
             hold their capacity, only if the preemptor lacks a quorum.
@@ -77,6 +79,7 @@ class UnderWay:
     why: str
     held: Leaving = NOTHING_LEAVES
     given_up: frozenset[PodUID] = frozenset()
+    unclear: float = -math.inf
     stage: Stage = Stage.LEAVING
     until: float = math.inf
     renewed: bool = False
@@ -123,10 +126,11 @@ class UnderWay:
         """All of its victims, including those that are gone."""
         return [pod for some in self.victims.values() for pod in some.pods]
 
-    def leaving(self, state: ClusterState) -> bool:
+    def leaving(self, state: ClusterState, now: float) -> bool:
         """Whether a victim still holds its capacity, or what it or a plan held is not free yet."""
         return (
-            self.holds(state)
+            now < self.unclear
+            or self.holds(state)
             or ledgers_of(state.nodes).lingers(self.held)
             or state.withdrawals.of(self.given_up)
         )
@@ -172,6 +176,8 @@ class UnderWay:
 
     def waits(self) -> str:
         """Return what its preemptor waits for, for people."""
+        if not self.victims and not self.given_up:
+            return "preemption: waiting for volumes and devices of pods that have left"
         if not self.victims:
             return "preemption: plans of lower priority were given up, of which nothing was bound"
         latest = self.latest
