@@ -194,6 +194,26 @@ def test_what_a_preemptor_no_longer_wants_reserved_is_theirs_at_once(cpu: int, o
     assert len(cluster.where("other")) == others
 
 
+def test_groups_of_one_controller_use_what_their_preemptor_reserves() -> None:
+    """Semantics §5.1, §10.3: nobody else is evicted for the second wave of a job."""
+    cluster = full("n1 n2 n3")
+    cluster.node("n4", cpu=1)
+    cluster.evict_answer = lambda _: "slow"
+    cluster.group("g", 1, min_resources=amounts(cpu=3), owner="mpi")
+    cluster.pod("g-0", "g", priority=10)
+    cluster.settle()
+    cluster.now += 1
+    cluster.group("h", 1, owner="mpi")
+    cluster.pod("h-0", "h", priority=10)
+    cluster.settle(seconds=1)
+    for name in evicted(cluster):
+        cluster.delete(name)
+    cluster.settle(seconds=20)
+
+    assert {"g-0", "h-0"} <= set(cluster.where())
+    assert len(cluster.evicted) == 2
+
+
 def test_nobody_is_told_twice() -> None:
     """Semantics §10.3."""
     cluster = full()

@@ -119,6 +119,7 @@ class Reserver:
                 PREEMPTION,
                 Against.LATER,
                 holder=facts.key,
+                family=facts.group.family if facts.group is not None else "",
                 amount=amount,
                 end=until,
                 labels=labels,
