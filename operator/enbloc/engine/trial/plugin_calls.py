@@ -56,9 +56,14 @@ def timed(stopwatch: Stopwatch, decide: Callable[..., T], *arguments: Any) -> T:
 def asked(plugin: str, point: str, question: Callable[..., T], *arguments: Any) -> T:
     """Call a plugin; whatever it raises becomes one PluginError."""
     stopwatch = _STOPWATCH.get()
-    if stopwatch is not None:
-        return checked(plugin, point, stopwatch.call, plugin, point, question, *arguments)
-    return checked(plugin, point, question, *arguments)
+    try:
+        if stopwatch is not None:
+            return stopwatch.call(plugin, point, question, *arguments)
+        return question(*arguments)
+    except PluginError:
+        raise
+    except Exception as error:
+        raise _fault(plugin, point, error) from error
 
 
 def checked(plugin: str, point: str, check: Callable[..., T], *arguments: Any) -> T:
@@ -68,7 +73,11 @@ def checked(plugin: str, point: str, check: Callable[..., T], *arguments: Any) -
     except PluginError:
         raise
     except Exception as error:
-        raise PluginError(plugin, point, f"{type(error).__name__}: {error}") from error
+        raise _fault(plugin, point, error) from error
+
+
+def _fault(plugin: str, point: str, error: Exception) -> PluginError:
+    return PluginError(plugin, point, f"{type(error).__name__}: {error}")
 
 
 def asked_each(plugin: str, question: Callable[..., Iterable[T]], *arguments: Any) -> tuple[T, ...]:
