@@ -10,9 +10,9 @@ import pytest
 from enbloc.engine.events import EvictRefused, SlotsFree
 from enbloc.engine.eviction.victims import MOST_AWAITED
 from enbloc.model.pods import Phase
-from tests.rules.preempting import full
+from tests.rules.preempting import evicted, full
 from tests.rules.test_preemption_life_rules import accept
-from tests.rules.world import JOB
+from tests.rules.world import JOB, NEXT_JOB
 from tests.world.builders import amounts, spec
 from tests.world.cluster import Cluster
 
@@ -372,6 +372,56 @@ def test_what_keeps_one_victim_on_its_node_may_keep_all_who_are_to_leave_it() ->
 
     assert cluster.where("high") == {"high": "n2"}
     assert len(cluster.evicted) == 3
+
+
+def pausing() -> Cluster:
+    """A gang for which two victims hung until their nodes were lost, and one that would leave."""
+    cluster = full("n1 n2")
+    cluster.evict_answer = lambda _: "slow"
+    cluster.gang("high", 1, priority=10)
+    cluster.settle(seconds=125)
+    for name in ("n1", "n2"):
+        cluster.drop_node(name)
+        cluster.delete(f"low-{name}")
+    cluster.node("n3", cpu=1)
+    cluster.pod("low-n3", node="n3")
+    cluster.settle(seconds=1)
+    assert "preemption: paused until " in cluster.condition("high")[2]
+    assert evicted(cluster) == {"low-n1", "low-n2"}
+    return cluster
+
+
+@pytest.mark.parametrize("seen", [True, False])
+@pytest.mark.parametrize("replaced", [True, False])
+def test_a_podgroup_that_is_made_again_while_its_pods_are_there_does_not_pause(
+    *, seen: bool, replaced: bool
+) -> None:
+    """Semantics §10.4: whether or not anything was decided in between, and whatever its pods."""
+    cluster = pausing()
+    cluster.drop_group("high")
+    if seen:
+        cluster.settle()
+    cluster.group("high", 1, uid="pg-high-again")
+    if replaced:
+        cluster.settle()
+        cluster.delete("high-0")
+        cluster.settle()
+        cluster.pod("high-0", "high", owner=NEXT_JOB, priority=10)
+    cluster.settle(seconds=5)
+    assert "low-n3" in evicted(cluster)
+
+
+def test_a_preemptor_whose_pods_are_made_again_pauses_as_before() -> None:
+    """Semantics §10.4: what did not let it be placed is not its pods."""
+    cluster = pausing()
+    cluster.delete("high-0")
+    cluster.settle()
+    cluster.pod("high-0", "high", owner=NEXT_JOB, priority=10)
+    cluster.settle(seconds=5)
+    assert "preemption: paused until " in cluster.condition("high")[2]
+    assert "low-n3" not in evicted(cluster)
+    cluster.settle(seconds=60)
+    assert "low-n3" in evicted(cluster)
 
 
 # ── preemptors that lack members ─────────────────────────────────────────────────────────────

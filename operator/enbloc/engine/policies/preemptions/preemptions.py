@@ -114,7 +114,7 @@ class Preemptions(Policy):
         self._core, self._state, self._groups = core, core.state, core.groups
         self._victims, self._reporter, self._tally = core.victims, core.reporter, core.tally
         self._open = OpenPreemptions()
-        self._setbacks = AllSetbacks()
+        self._setbacks = AllSetbacks(core.groups)
         #: By group that found no node, until it is planned or has no pending pods.
         self._tried: dict[GroupKey, _Tried] = {}
         #: Groups to be tried again once there is effort left.
@@ -436,12 +436,11 @@ class Preemptions(Policy):
         self._remember(run)
         if not facts.pending:
             self._tried.pop(facts.key, None)
-        if not facts.deficit:
-            self._setbacks.end(facts.key)
-            if not self._victims.of(facts.key):
-                self._preempted[facts.key] = ""
-                if run.group is not None:  # otherwise its minimum is not known
-                    self._rests.end(facts.key)
+        self._setbacks.review(facts)
+        if not facts.deficit and not self._victims.of(facts.key):
+            self._preempted[facts.key] = ""
+            if run.group is not None:  # otherwise its minimum is not known
+                self._rests.end(facts.key)
         each = self._open.of(facts.key)
         planned = self._core.plans.of(facts.key) is not None
         self._finish(turn, run, facts)

@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The enbloc authors
 # SPDX-License-Identifier: Apache-2.0
-"""Setbacks: preemptions for one preemptor that did not let it be placed."""
+"""Setbacks: preemptions for one preemptor that did not let it be placed.
+
+They belong to its PodGroup, not to the members, which may be created again after each. Nor do they
+belong to the name: a PodGroup may be created again while pods of the former one terminate.
+"""
 
 import math
 from collections.abc import Collection, Sequence
@@ -9,7 +13,8 @@ from typing import Final
 
 from enbloc.engine.deadlines import Deadlines
 from enbloc.engine.policies.preemptions.leavers import terminates
-from enbloc.engine.state import ClusterState
+from enbloc.engine.state import ClusterState, Groups
+from enbloc.framework.facts import GroupFacts
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Pod, PodUID
 from enbloc.model.times import time_text
@@ -27,6 +32,7 @@ class Setbacks:
     """Preemptions for one preemptor that were in vain since it was last whole.
 
     Attributes:
+        podgroup: the UID of its PodGroup; None = it has none.
         spared: victims that did not leave; they are not chosen for it.
         count: how many preemptions were in vain.
         until: when it may preempt again, engine clock.
@@ -34,6 +40,7 @@ class Setbacks:
         why: what kept it from being placed; "" = nothing did yet.
     """
 
+    podgroup: str | None = None
     spared: set[PodUID] = field(default_factory=set[PodUID])
     count: int = 0
     until: float = -math.inf
@@ -83,17 +90,32 @@ _NONE: Final = Setbacks()
 
 
 class AllSetbacks:
-    """By preemptor, its setbacks until its minimum is bound."""
+    """By preemptor, its setbacks until its minimum is bound, or its PodGroup is another.
 
-    def __init__(self) -> None:
+    Args:
+        groups: the preemptors.
+    """
+
+    def __init__(self, groups: Groups) -> None:
+        self._groups = groups
         self._of: dict[GroupKey, Setbacks] = {}
         self._due: Deadlines[GroupKey] = Deadlines()
 
     def add(self, group: GroupKey, now: float, stuck: Sequence[Pod] = ()) -> None:
         """Record that a preemption was in vain, with the victims that did not leave."""
-        setbacks = self._of.setdefault(group, Setbacks())
+        setbacks = self._of.get(group)
+        if setbacks is None:
+            setbacks = self._of[group] = Setbacks(self._podgroup(group))
         setbacks.add(now, stuck)
         self._due.put(group, setbacks.deadline())
+
+    def review(self, facts: GroupFacts) -> None:
+        """Forget those of a group that is whole, or whose PodGroup was deleted or created again."""
+        setbacks = self._of.get(facts.key)
+        if setbacks is None:
+            return
+        if not facts.deficit or setbacks.podgroup != self._podgroup(facts.key):
+            self.end(facts.key)
 
     def end(self, group: GroupKey) -> None:
         """Forget those of a group."""
@@ -123,3 +145,7 @@ class AllSetbacks:
     def deadline(self) -> float:
         """Return when to call `expire`, engine clock; infinity = not by time."""
         return self._due.first()
+
+    def _podgroup(self, group: GroupKey) -> str | None:
+        run = self._groups.get(group)
+        return run.group.uid if run is not None and run.group is not None else None
