@@ -52,7 +52,7 @@ CAPACITY: Final = (
     ),
     Fault(
         "ask-again-at-once-for-an-eviction-of-which-nothing-was-heard",
-        "            if self.staying(eviction.group):\n",
+        "            if eviction.staying:\n",
         "            if False:\n",
     ),
     Fault(
@@ -127,8 +127,8 @@ CAPACITY: Final = (
     ),
     Fault(
         "wait-for-ever-for-members-that-leave",
-        "self._untils.put(eviction.group, eviction.until)",
-        "self._untils.put(eviction.group, math.inf)",
+        "self._untils.put(eviction, eviction.until)",
+        "self._untils.put(eviction, math.inf)",
     ),
     # ── reservations ─────────────────────────────────────────────────────────────────────────
     Fault(

@@ -41,8 +41,8 @@ PREEMPTION: Final = (
     # ── how long victims are waited for ──────────────────────────────────────────────────────
     Fault(
         "wait-for-a-victim-without-its-grace-period",
-        "victim.end = turn.now + victim.pod.grace + eviction.patience",
-        "victim.end = turn.now + eviction.patience",
+        "end = turn.now + victim.pod.grace + eviction.patience",
+        "end = turn.now + eviction.patience",
     ),
     Fault(
         "prefer-those-who-take-an-hour-to-leave",

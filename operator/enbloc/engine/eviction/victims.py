@@ -11,11 +11,13 @@ An eviction::
 
 A policy that needs capacity chooses the victims; nothing else evicts. At most one unit is sent per
 turn. Several evictions may be under way: each concerns only the groups that wait for its capacity.
+Of one group, another may begin once all victims of the former one terminate: they may take an hour,
+and the next run of the group does not concern them.
 """
 
 import enum
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -75,6 +77,7 @@ class Eviction:
         whole: their group cannot run without them.
         rest: others of these have left: it is still the same preemption.
         victims: those that are not gone yet.
+        staying: how many of them do not terminate yet.
         awaited: those with an awaited answer.
         answered: when the last answer came, engine clock.
         left: some of them certainly leave because they were told to.
@@ -93,6 +96,7 @@ class Eviction:
     whole: bool = False
     rest: bool = False
     victims: dict[PodUID, Victim] = field(init=False)
+    staying: int = 0
     awaited: set[PodUID] = field(default_factory=set[PodUID])
     answered: float = math.inf
     left: bool = False
@@ -106,17 +110,19 @@ class Victims:
     """The evictions that are under way, oldest first."""
 
     def __init__(self) -> None:
-        #: By group, its eviction; at most one each.
+        #: By group, its last eviction; all victims of earlier ones terminate.
         self._evictions: dict[GroupKey, Eviction] = {}
         #: Those of them that are not handed out yet.
         self._chosen: dict[GroupKey, Eviction] = {}
         #: When those end that are waited for so long at most.
-        self._untils: Deadlines[GroupKey] = Deadlines()
+        self._untils: Deadlines[Eviction] = Deadlines()
         #: By member, until it is gone.
         self._eviction_of: dict[PodUID, Eviction] = {}
         #: Victims that certainly leave since the last turn; and those of them that were told to.
         self._leaving: list[tuple[Eviction, Victim]] = []
         self._departures: list[Departure] = []
+        #: Groups that may have another eviction since the last turn.
+        self._able: list[GroupKey] = []
         #: When members should be gone.
         self._ends: Deadlines[PodUID] = Deadlines()
         #: Evictions with awaited answers, and the number of these members in all.
@@ -129,17 +135,24 @@ class Victims:
 
     def __bool__(self) -> bool:
         """Whether a chosen member still holds its capacity."""
-        return bool(self._evictions)
+        return bool(self._eviction_of)
 
     def choose(self, eviction: Eviction) -> None:
-        """Have pods evicted when their turn comes; one eviction per group at a time."""
-        assert eviction.group not in self._evictions, f"{eviction.group} has an eviction under way"
-        for uid in eviction.victims.keys() & self._eviction_of.keys():
-            del eviction.victims[uid]  # it already leaves, as a member of another group
+        """Have pods evicted when their turn comes.
+
+        Of each group one eviction at a time, until all of its victims terminate.
+        """
+        assert not self.staying(eviction.group), f"{eviction.group} has an eviction under way"
+        for uid in [uid for uid in eviction.victims if uid in self._eviction_of]:
+            del eviction.victims[uid]  # it already leaves, in an eviction before this one
+            victim = self._eviction_of[uid].victims[uid]
+            if victim.stage is VictimStage.LEAVING:
+                self._leaving.append((eviction, victim))
         if not eviction.victims:
             return
         self._evictions[eviction.group] = self._chosen[eviction.group] = eviction
-        self._untils.put(eviction.group, eviction.until)
+        eviction.staying = len(eviction.victims)
+        self._untils.put(eviction, eviction.until)
         self._eviction_of |= dict.fromkeys(eviction.victims, eviction)
         for pod in eviction.pods:
             if pod.deleting:
@@ -210,7 +223,11 @@ class Victims:
         """Record that the watch shows a pod terminating."""
         eviction = self._eviction_of.get(uid)
         if eviction is not None:
-            eviction.victims[uid].terminating = True
+            victim = eviction.victims[uid]
+            eviction.staying -= not victim.terminating
+            victim.terminating = True
+            if not eviction.staying:
+                self._able.append(eviction.group)
             self._leaves(uid, eviction)
 
     def gone(self, uid: PodUID, *, finished: bool = False) -> Eviction | None:
@@ -257,13 +274,15 @@ class Victims:
         self._leaving.append((eviction, victim))
 
     def _remove(self, uid: PodUID, eviction: Eviction) -> None:
+        eviction.staying -= not eviction.victims[uid].terminating
         del self._eviction_of[uid], eviction.victims[uid]
         self._ends.drop(uid)
         self._answer(uid, eviction)
         if not eviction.victims:
-            del self._evictions[eviction.group]
-            self._chosen.pop(eviction.group, None)
-            self._untils.drop(eviction.group)
+            self._untils.drop(eviction)
+            for evictions in (self._evictions, self._chosen):
+                if evictions.get(eviction.group) is eviction:
+                    del evictions[eviction.group]
 
     def _answer(self, uid: PodUID, eviction: Eviction) -> None:
         """Record that no answer about a member is awaited any more."""
@@ -288,19 +307,21 @@ class Victims:
             eviction.answered = turn.now
         self._heard = {}
         for eviction, victim in self._leaving:
-            victim.end = turn.now + victim.pod.grace + eviction.patience
-            if victim.pod.uid in eviction.victims:
+            end = turn.now + victim.pod.grace + eviction.patience
+            victim.end = min(victim.end, end)  # several may wait for it
+            if victim.pod.uid in self._eviction_of:
                 self._ends.put(victim.pod.uid, victim.end)
             turn.leaving.append(eviction.group)
         self._leaving = []
-        for group in self._untils.due(turn.now):
-            eviction = self._evictions[group]
+        turn.leaving += self._able
+        self._able = []
+        for eviction in self._untils.due(turn.now):
             turn.released.append(eviction.group)
             self._stop(eviction)
-            if self.staying(eviction.group):
+            if eviction.staying:
                 turn.refused.append((eviction.group, math.inf))
                 turn.change(eviction.group)
-            for uid in list(eviction.victims):
+            for uid in [uid for uid in eviction.victims if uid not in self._ends]:
                 self._remove(uid, eviction)
         for uid in self._late(turn.now):
             eviction = self._eviction_of[uid]
@@ -338,7 +359,7 @@ class Victims:
     # ── queries ──────────────────────────────────────────────────────────────────────────────
 
     def of(self, group: GroupKey) -> Eviction | None:
-        """Return the eviction of a group that is under way."""
+        """Return the last eviction of a group, while it is under way."""
         return self._evictions.get(group)
 
     def evicts(self, uid: PodUID) -> bool:
@@ -348,31 +369,25 @@ class Victims:
     def staying(self, group: GroupKey) -> int:
         """Return how many members of a group are to leave and do not terminate yet."""
         eviction = self._evictions.get(group)
-        if eviction is None:
-            return 0
-        return sum(not victim.terminating for victim in eviction.victims.values())
+        return eviction.staying if eviction is not None else 0
 
-    def latest(self, group: GroupKey) -> float:
-        """Return until when members of a group are waited for, engine clock.
+    def latest(self, uids: Iterable[PodUID]) -> float:
+        """Return until when some pods are waited for, engine clock.
 
         Infinity = not all of them certainly leave yet; minus infinity = none is to.
         """
-        eviction = self._evictions.get(group)
-        if eviction is None:
-            return -math.inf
-        return max(victim.end for victim in eviction.victims.values())
+        evicted = ((self._eviction_of.get(uid), uid) for uid in uids)
+        return max(
+            (of.victims[uid].end for of, uid in evicted if of is not None), default=-math.inf
+        )
 
     def leaving(self) -> Sequence[Pod]:
         """Return the members that terminate or are to, and are still waited for."""
-        return [
-            victim.pod
-            for eviction in self._evictions.values()
-            for victim in eviction.victims.values()
-        ]
+        return [eviction.victims[uid].pod for uid, eviction in self._eviction_of.items()]
 
     def deadline(self) -> float:
         """Return when a victim is late; 0 while one is chosen and not sent, or there is news."""
-        if self._may_send or self._leaving or self._departures or self._stops:
+        if self._may_send or self._leaving or self._able or self._departures or self._stops:
             return 0.0
         times = [eviction.answered + ANSWER_SECONDS for eviction in self._asked.values()]
         return min([self._untils.first(), self._ends.first(), *times])

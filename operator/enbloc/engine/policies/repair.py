@@ -427,7 +427,7 @@ class Repair(Policy):
 
     def _busy(self, key: GroupKey) -> bool:
         """Whether it is being placed or evicted."""
-        return self._planner.planning(key) or self._victims.of(key) is not None
+        return self._planner.planning(key) or self._victims.staying(key) > 0
 
     @property
     def _any_undecided(self) -> bool:
@@ -538,7 +538,7 @@ class Repair(Policy):
             and repair.bound
             and repair.deadline <= now
             and repair.may_yield(now)
-            and self._victims.of(key) is None
+            and not self._victims.staying(key)
             for key, repair in self._open.items()
         )
 
@@ -588,7 +588,7 @@ class Repair(Policy):
             for key, repair in self._open.items()
             if repair.failed
             and repair.able
-            and self._victims.of(key) is None
+            and not self._victims.staying(key)
             and not self._known_to_wait(key, leaving)
         )
         return min(times, default=math.inf)

@@ -16,7 +16,7 @@ from enbloc.model.pods import Pod, PodUID
 class Evicting(enum.Enum):
     """How far the eviction of some pods has come."""
 
-    LATER = "others evict some of their group: who is left is told when that is over"
+    LATER = "others evict some of their group: who is left is told once all of these terminate"
     TOLD = "they were told"
     FORCED = "some were gone before an eviction was refused: the rest is deleted all the same"
     KEPT = "they cannot be evicted"

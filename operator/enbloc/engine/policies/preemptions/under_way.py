@@ -91,10 +91,10 @@ class UnderWay:
         """Start the evictions."""
         self._uids = frozenset(pod.uid for pod in self.pods)
         for group, some in self.victims.items():
-            if evictions.of(group) is None:
-                self._evict(evictions, group, some.pods)
-            else:
+            if evictions.staying(group):
                 some.evicting = Evicting.LATER
+            else:
+                self._evict(evictions, group, some.pods)
 
     def _evict(self, evictions: Victims, group: GroupKey, pods: Sequence[Pod]) -> None:
         some = self.victims[group]
@@ -213,9 +213,9 @@ class UnderWay:
             Victims that hang, cannot be evicted, or are on a node that others do not leave.
         """
         for group, some in self.victims.items():
-            if some.evicting is Evicting.LATER and evictions.of(group) is None:
+            if some.evicting is Evicting.LATER and not evictions.staying(group):
                 some.evicting = Evicting.TOLD
-                # Other preemptions no longer wait for the terminating ones: now this one does.
+                # Nobody may wait for the terminating ones any more: now this one does.
                 if staying := some.staying(state):
                     self._evict(evictions, group, staying)
             if some.refused and evictions.of(group) is None:
@@ -259,9 +259,10 @@ class UnderWay:
 
     def times(self, evictions: Victims) -> bool:
         """Determine until when its victims are waited for; return whether that is new."""
-        if self.latest < math.inf:
+        later = any(some.evicting is Evicting.LATER for some in self.victims.values())
+        if later or self.latest < math.inf:
             return False
-        latest = max((evictions.latest(group) for group in self.victims), default=-math.inf)
+        latest = evictions.latest(self._uids)
         if -math.inf < latest < math.inf:
             self.latest = latest
         return self.latest < math.inf
