@@ -31,6 +31,7 @@ from enbloc.client.items import Item
 from enbloc.client.lease import LeaseLost
 from enbloc.client.paths import JOBS, NAMESPACES, PODS, REPLICA_SETS, STATEFUL_SETS, Resource
 from enbloc.client.reflector import Reflector
+from enbloc.client.transport import WRITE_SECONDS
 from enbloc.controller.creator_objects import (
     JobObject,
     SetObject,
@@ -262,13 +263,19 @@ class Controller:
             self._broken.set_exception(task.exception() or RuntimeError("a task has ended"))
 
     async def stop(self) -> None:
-        """Stop those tasks, and write what is waiting."""
+        """Stop those tasks, and write what is waiting.
+
+        The Lease is kept while a request that is given up may take effect: the next leader lists
+        PodGroups as soon as it has the Lease.
+        """
         for task in self._followed:
             task.cancel()
         await asyncio.gather(*self._followed, return_exceptions=True)
-        await asyncio.gather(
+        given_up = await asyncio.gather(
             self._statuses.writer.finish(STATUS_SECONDS), self._sources.finish(STATUS_SECONDS)
         )
+        if any(given_up) and self._elector is not None and self._elector.holds():
+            await asyncio.sleep(WRITE_SECONDS)
 
     # ── events ───────────────────────────────────────────────────────────────────────────────
 
