@@ -270,9 +270,24 @@ async def test_a_group_that_the_server_does_not_find_is_forgotten() -> None:
     assert len(world.applied) == 1
 
 
-async def test_a_404_that_names_no_group_forgets_none() -> None:
+DENIED = 'admission webhook "policy.test" denied the request: queues.test "a" not found'
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(
+            NotFound("patch", "podgroups/status", "404 page not found", code=404), id="a proxy"
+        ),
+        pytest.param(
+            NotFound("patch", "podgroups/status", DENIED, code=404, details={"name": "a"}),
+            id="a webhook that did not find another object",
+        ),
+    ],
+)
+async def test_a_404_that_is_not_about_the_group_forgets_none(error: APIError) -> None:
     world = World()
-    errors = [NotFound("patch", "podgroups/status", "404 page not found", code=404)]
+    errors = [error]
 
     def refuse(_: str) -> None:
         if errors:

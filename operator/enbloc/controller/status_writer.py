@@ -144,7 +144,8 @@ class StatusWriter:
                 self._client, key, group.uid, found.patch, CONTROLLER_FIELDS.manager
             )
         except NotFound as error:
-            if not error.resource_missing and self._groups.get(key) is known:
+            gone = not (error.resource_missing or error.denied)
+            if gone and self._groups.get(key) is known:
                 del self._groups[key]
             raise
         current = self._groups.get(key)  # the watch may have shown a newer state meanwhile
