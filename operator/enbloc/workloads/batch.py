@@ -6,17 +6,14 @@ Source: kubernetes v1.36 pkg/controller/job/job_controller.go manageJob, indexed
 pkg/controller/cronjob/utils.go getJobFromTemplate2.
 """
 
-from collections.abc import Mapping
 from typing import Any, Final
 
+from enbloc.wire.exclusive_placement import first_leads
 from enbloc.workloads.fields import Fields, MetadataFields, Template, count, read
 from enbloc.workloads.making import Maker, Owner
 
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
 _LABELLED: Final = ("batch.kubernetes.io/", "")
-#: Annotations of the pods of a JobSet with exclusive placement.
-EXCLUSIVE: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
-BY_SELECTOR: Final = "alpha.jobset.sigs.k8s.io/node-selector"
 _JOB_SET: Final = "jobset.sigs.k8s.io/jobset-name"
 
 
@@ -35,17 +32,6 @@ class JobSpec(Fields):
         if self.completions is None:
             return most
         return min(most, count(self.completions, "spec.completions", where))
-
-
-def led(annotations: Mapping[str, str]) -> bool:
-    """Whether the pods of a JobSet's Job are refused until the first of them has a node.
-
-    Source: jobset v0.10 pkg/webhooks/pod_admission_webhook.go ValidateCreate.
-
-    Args:
-        annotations: of the pods.
-    """
-    return EXCLUSIVE in annotations and BY_SELECTOR not in annotations
 
 
 class _Job(Fields):
@@ -79,7 +65,8 @@ def job(make: Maker, owner: Owner) -> None:
         for key, value in (("job-name", owner.name), ("controller-uid", owner.uid))
     }
     indexed = spec.completion_mode == "Indexed"
-    waits = _JOB_SET in spec.template.annotations and led(spec.template.annotations)
+    annotations = spec.template.annotations
+    waits = _JOB_SET in annotations and first_leads(annotations)
     for index in range(number):
         own = {_INDEX: str(index)} if indexed else {}
         make.pod(

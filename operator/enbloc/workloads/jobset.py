@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any, Final
 
-from enbloc.workloads.batch import BY_SELECTOR, EXCLUSIVE, JobSpec, led
+from enbloc.wire.exclusive_placement import JOB_SET_KEY, copied, first_leads
+from enbloc.workloads.batch import JobSpec
 from enbloc.workloads.fields import Fields, MetadataFields, count, read
 from enbloc.workloads.making import Maker, Owner
 
@@ -55,8 +56,8 @@ def job_set(make: Maker, owner: Owner) -> None:
     spec = read(owner.body, _JobSet, owner.where).spec
     if spec.suspend:
         make.suspended(owner, "spec.suspend")
-    if any(EXCLUSIVE in _of_pods(owner, job) for job in spec.replicated_jobs):
-        make.note(f"{owner.where}: annotation {EXCLUSIVE} is not followed in this answer")
+    if any(JOB_SET_KEY in _of_pods(owner, job) for job in spec.replicated_jobs):
+        make.note(f"{owner.where}: annotation {JOB_SET_KEY} is not followed in this answer")
     waves = _waves(make, owner, spec)
     total = sum(_replicas(job, owner) for job in spec.replicated_jobs)
     place = 0
@@ -80,7 +81,7 @@ def _replicas(job: _ReplicatedJob, owner: Owner) -> int:
 def _waves(make: Maker, owner: Owner, spec: _Spec) -> Mapping[str, int]:
     """The first wave of each replicatedJob; one that waits for another's completion is left out."""
     jobs, policy = spec.replicated_jobs, spec.startup_policy
-    lengths = {job.name: 1 + led(_of_pods(owner, job)) for job in jobs}
+    lengths = {job.name: 1 + first_leads(_of_pods(owner, job)) for job in jobs}
     if policy is not None and policy.startup_policy_order == _IN_ORDER:
         return dict(zip(lengths, accumulate(lengths.values(), initial=0), strict=False))
     waves: dict[str, int] = {}
@@ -126,13 +127,7 @@ def _of_pods(owner: Owner, job: _ReplicatedJob) -> Mapping[str, Any]:
 def _exclusive(owner: Owner, job: _ReplicatedJob) -> dict[str, str]:
     """The annotations that a JobSet adds to pods for exclusive placement; empty = none."""
     given = job.template.metadata or MetadataFields()
-    return {
-        key: said[key]
-        for said in (owner.annotations, given.annotations or {})
-        if EXCLUSIVE in said
-        for key in (EXCLUSIVE, BY_SELECTOR)
-        if key in said
-    }
+    return copied(owner.annotations, given.annotations)
 
 
 def _job(owner: Owner, job: _ReplicatedJob, index: int, keys: Mapping[str, str]) -> dict[str, Any]:

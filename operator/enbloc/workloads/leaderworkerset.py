@@ -9,11 +9,11 @@ constructWorkerStatefulSetApplyConfiguration; pkg/webhooks/pod_webhook.go.
 
 from typing import Any, Final
 
+from enbloc.wire.exclusive_placement import LEADER_WORKER_SET_KEY
 from enbloc.workloads.fields import Fields, Template, count, read
 from enbloc.workloads.making import Maker, Owner
 
 _KEY: Final = "leaderworkerset.sigs.k8s.io/"
-_EXCLUSIVE: Final = f"{_KEY}exclusive-topology"
 _LEADER_READY: Final = "LeaderReady"
 
 
@@ -40,9 +40,11 @@ def leader_worker_set(make: Maker, owner: Owner) -> None:
     replicas = count(spec.replicas, "spec.replicas", owner.where)
     size = count(group.size, "spec.leaderWorkerTemplate.size", owner.where)
     make.check(replicas * max(1, size), owner, "spec.replicas")
-    exclusive = _EXCLUSIVE in owner.annotations
+    exclusive = LEADER_WORKER_SET_KEY in owner.annotations
     if exclusive:
-        make.note(f"{owner.where}: annotation {_EXCLUSIVE} is not followed in this answer")
+        make.note(
+            f"{owner.where}: annotation {LEADER_WORKER_SET_KEY} is not followed in this answer"
+        )
     field = "spec.leaderWorkerTemplate"
     lead = "leaderTemplate" if group.leader_template is not None else "workerTemplate"
     sized = {f"{_KEY}size": str(size)}

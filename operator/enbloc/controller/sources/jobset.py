@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """JobSets: one PodGroup, and another for each replicatedJob that is created later.
 
-Source of the meaning of fields: JobSet v0.10, api/jobset/v1alpha2/jobset_types.go; of exclusive
-placement: pkg/controllers/jobset_controller.go labelAndAnnotateObject,
-pkg/webhooks/pod_admission_webhook.go ValidateCreate.
+Source of the meaning of fields: JobSet v0.10, api/jobset/v1alpha2/jobset_types.go.
 """
 
 from collections import Counter
@@ -32,12 +30,11 @@ from enbloc.controller.sources.workloads import (
     requests,
 )
 from enbloc.wire.auto_groups import JOB_SET, group_name
+from enbloc.wire.exclusive_placement import copied, first_leads
 
 RESOURCE: Final = Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", JOB_SET)
 _IN_ORDER: Final = "InOrder"
 _COMPLETE: Final = "Complete"
-_EXCLUSIVE: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
-_BY_SELECTOR: Final = "alpha.jobset.sigs.k8s.io/node-selector"
 
 
 class _JobTemplate(WorkloadPart):
@@ -67,17 +64,12 @@ class _ReplicatedJob(WorkloadPart):
         With exclusive placement, the other pods of a Job are refused until its first has one.
         """
         of_job = self.template.metadata.annotations if self.template.metadata else None
-        of_pods = metadata_of(self.template.spec.template)
-        # Those of the JobSet and of the Job are copied to the pods only for exclusive placement.
-        said = [
-            each for each in (found.metadata.annotations, of_job) if each and _EXCLUSIVE in each
-        ]
-        said.append((of_pods.annotations if of_pods else None) or {})
-        if not any(_EXCLUSIVE in each for each in said) or any(
-            _BY_SELECTOR in each for each in said
-        ):
-            return self.size
-        return bounded(self.replicas) * min(1, self.template.spec.at_once())
+        pods = metadata_of(self.template.spec.template)
+        of_pods = (pods.annotations if pods else None) or {}
+        at_once = self.template.spec.at_once()
+        if first_leads({**of_pods, **copied(found.metadata.annotations, of_job)}):
+            at_once = min(1, at_once)
+        return bounded(bounded(self.replicas) * at_once)
 
     @property
     def requests(self) -> Counter[str]:

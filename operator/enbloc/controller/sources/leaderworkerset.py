@@ -31,10 +31,10 @@ from enbloc.controller.sources.workloads import (
 )
 from enbloc.model.text import whole_number
 from enbloc.wire.auto_groups import LEADER, LEADER_WORKER_SET, WORKER, group_name
+from enbloc.wire.exclusive_placement import LEADER_WORKER_SET_KEY
 
 RESOURCE: Final = Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", LEADER_WORKER_SET)
 _LEADER_READY: Final = "LeaderReady"
-_EXCLUSIVE: Final = "leaderworkerset.sigs.k8s.io/exclusive-topology"
 
 
 class _RollingUpdate(WorkloadPart):
@@ -80,7 +80,8 @@ def derive(found: LeaderWorkerSet) -> tuple[Derived, ...] | RefusedGroup:
             _name(found, 0),
         )
     workers = max(0, bounded(of.size) - 1)
-    if spec.startup_policy == _LEADER_READY or _EXCLUSIVE in (found.metadata.annotations or {}):
+    exclusive = LEADER_WORKER_SET_KEY in (found.metadata.annotations or {})
+    if exclusive or spec.startup_policy == _LEADER_READY:
         leader = requests(of.leader_template or of.worker_template)
         reserved = leader + requests(of.worker_template, workers)
         wanted = minimum_of([(LEADER, 1), (WORKER, 0)], reserved)
