@@ -95,10 +95,8 @@ class Reserver:
         until: float,
         decided: Mapping[PodUID, Decisions],
     ) -> None:
-        rest = self._to_be_free(facts)
         for pod, node in nodes:
             name = f"{PREEMPTION}/{pod.uid}"
-            rest.subtract(dict(pod.spec.requests))
             reservation = Reservation(
                 name,
                 PREEMPTION,
@@ -110,7 +108,7 @@ class Reserver:
                 decided=decided.get(pod.uid, GETS_NOTHING) if pod.spec.holds else None,
             )
             self._state.reserve(reservation, turn.now, crowded=True)
-        if amount := tuple(sorted((+rest).items())):
+        if amount := self._beyond(facts, (pod for pod, _ in nodes)):
             near = facts.locality
             labels = near.levels.required_labels if near is not None else ()
             held = near.held if near is not None else ()
@@ -132,15 +130,20 @@ class Reserver:
         before = self._state.reservations.get(_of_amount(facts.key))
         if before is None:
             return
-        rest = self._to_be_free(facts)
-        for each in self._state.reservations.of(PREEMPTION, facts.key):
-            if each.pod is not None:
-                rest.subtract(dict(each.pod.spec.requests))
+        reserved = self._state.reservations.of(PREEMPTION, facts.key)
+        rest = Counter(dict(self._beyond(facts, (each.pod for each in reserved if each.pod))))
         amount = tuple(sorted((rest & Counter(dict(before.amount))).items()))
         if amount != before.amount:
             turn.happened += self._state.release([before])
             if amount:
                 self._state.reserve(before._replace(amount=amount), turn.now)
+
+    def _beyond(self, facts: GroupFacts, pods: Iterable[Pod]) -> tuple[tuple[str, int], ...]:
+        """Return what a preemptor wants free beyond what these pods of it request."""
+        rest = self._to_be_free(facts)
+        for pod in pods:
+            rest.subtract(dict(pod.spec.requests))
+        return tuple(sorted((+rest).items()))
 
 
 def _of_amount(key: GroupKey) -> str:
