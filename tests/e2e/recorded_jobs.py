@@ -29,11 +29,9 @@ from enbloc.wire.auto_groups import auto_group
 from enbloc.wire.objects import PodObject, controller_of
 from tests import recorded
 from tests.e2e.observer import RUN_LABEL
-from tests.e2e.targets import ROOT
 from tests.e2e.world import World
-from tests.foreign_crds import crd
+from tests.foreign_crds import DIALECTS, crd
 
-DIALECTS: Final = ROOT / "crds" / "dialects"
 #: How many pods each job has that is one gang.
 SIZE: Final = 3
 PLUGINS: Final = "scheduler-plugins-scheduler"

@@ -13,12 +13,11 @@ from enbloc.client.client import PatchType
 from enbloc.client.paths import CRDS, NAMESPACES, NATIVE_POD_GROUPS
 from enbloc.model import names
 from tests.controller.native_kinds import crd
-from tests.e2e.targets import ROOT
 from tests.e2e.test_kubectl_e2e import table
 from tests.e2e.world import World
+from tests.foreign_crds import DIALECTS
 
 pytestmark = pytest.mark.kubectl
-DIALECTS = ROOT / "crds" / "dialects"
 SIZE = 4
 _V1, V1BETA1, *_OLDER = NATIVE_POD_GROUPS
 
