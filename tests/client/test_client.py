@@ -37,6 +37,7 @@ from tests.client.fake import (
     talking_to,
     waits,
 )
+from tests.world.virtual_time import time_source
 
 APPLIED = "?fieldManager=m&force=true&timeout=5s"
 
@@ -275,6 +276,32 @@ async def test_a_fenced_write_that_hangs_is_given_up_when_it_may_no_longer_land(
         with pytest.raises(errors.Unreachable, match="timed out") as caught:
             await client.fenced(lambda: True, 0.05).create(PODS, {}, "default")
     assert caught.value.outcome_unknown
+
+
+async def test_it_tells_how_long_a_write_that_was_given_up_may_still_take_effect() -> None:
+    async with talking_to(hangs, clock=time_source()) as client:
+        fenced = client.fenced(lambda: True, 3.0)
+        write = asyncio.create_task(fenced.create(PODS, {}, "default"))
+        await asyncio.sleep(1.0)
+        assert fenced.landing() == pytest.approx(3.0, abs=0.1), "under way"
+        write.cancel()
+        await asyncio.sleep(1.0)
+        assert fenced.landing() == pytest.approx(2.0, abs=0.1)
+        await asyncio.sleep(2.0)
+        assert fenced.landing() == 0.0
+
+
+async def test_a_write_that_has_ended_and_a_read_are_not_waited_for() -> None:
+    async with talking_to(Script(says(lambda: answer({})))) as client:
+        fenced = client.fenced(lambda: True)
+        await fenced.create(PODS, {}, "default")
+        assert fenced.landing() == 0.0
+    async with talking_to(hangs) as client:
+        fenced = client.fenced(lambda: True)
+        read = asyncio.create_task(fenced.get(PODS, "p", "default"))
+        await asyncio.sleep(0.1)
+        assert fenced.landing() == 0.0
+        read.cancel()
 
 
 async def test_a_fenced_write_is_not_sent_where_the_lease_went_while_credentials_were_renewed() -> (

@@ -10,7 +10,6 @@ import pytest
 
 from enbloc.client.errors import Fenced
 from enbloc.client.events import Recorder
-from enbloc.client.transport import WRITE_SECONDS
 from enbloc.config import default_profiles
 from enbloc.engine.effects import (
     AskExtender,
@@ -165,11 +164,8 @@ async def test_a_stop_waits_for_binds_and_gives_up_those_that_do_not_end(
 ) -> None:
     world.executor.start([Bind("enbloc", target("a"))], 0.0)
     await world.events()
-    began = asyncio.get_running_loop().time()
     await world.executor.finish(0.01)
     assert "Stopping with 1 Bindings" in caplog.text
-    waited = asyncio.get_running_loop().time() - began
-    assert waited >= WRITE_SECONDS, "a write that was sent may take effect meanwhile"
     world.executor.start([Bind("enbloc", target("b"))], 0.0)
     asyncio.get_running_loop().call_later(0.01, world.gate.open.set)
     await world.executor.finish(5.0)

@@ -190,8 +190,12 @@ async def test_schedulers_of_different_names_lead_side_by_side(world: World) -> 
             await world.until(written)
 
 
-async def test_a_leader_that_fails_keeps_its_lease_until_nothing_that_it_sent_can_land(
-    world: World, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("hang", [True, False], ids=["under way", "nothing"])
+async def test_a_leader_that_fails_keeps_its_lease_while_something_that_it_sent_may_land(
+    world: World,
+    sandbox: Sandbox,
+    monkeypatch: pytest.MonkeyPatch,
+    hang: bool,
 ) -> None:
     """Semantics §6.3: the next leader reads the pods as soon as it has the Lease."""
     breaking = asyncio.Event()
@@ -210,14 +214,24 @@ async def test_a_leader_that_fails_keeps_its_lease_until_nothing_that_it_sent_ca
     async with world.scheduler(leader_elect=True, ends_with=None) as leader:
         await world.gang("a", 2)
         await world.until_bound("a-", 2)
+        await asyncio.sleep(30)  # all that it writes has landed
+        if hang:
+            sandbox.faults.add(verb="create", resource="pods/binding", hang=True, times=1000)
+            [binds] = sandbox.faults._faults
+            await world.gang("b", 2)
+
+            async def sent() -> bool:
+                return binds.times != 1000
+
+            await world.until(sent)
         breaking.set()
         await asyncio.sleep(WRITE_SECONDS - 0.5)
-        assert await holder()
-        await world.gang("b", 2)
+        assert bool(await holder()) is hang
+        await world.gang("c", 2)
         async with asyncio.timeout(PATIENCE):
             assert await leader.task == 1
     assert not await holder()
-    assert not await world.bound("b-"), "it decides no more"
+    assert not await world.bound("c-"), "it decides no more"
 
 
 async def test_a_leader_whose_lease_is_taken_stands_by_and_leads_again_once_it_is_given_back(

@@ -76,7 +76,7 @@ async def test_what_a_leader_writes_lands_before_another_may_lead(
         made = Election(client, namespace="ns", name="l", timing=timing)
 
         async def work() -> None:
-            await made.fenced(client).create(PODS, {}, "default")
+            await made.writer.create(PODS, {}, "default")
 
         await made.run(work)
     assert limits == [limit]

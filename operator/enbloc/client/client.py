@@ -7,11 +7,12 @@ not that of a webhook, which denies. It sends nothing else twice: only the calle
 repeated, and what to do meanwhile.
 """
 
+import asyncio
 import copy
 import enum
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Self
@@ -91,6 +92,8 @@ class Client:
         self._may_write: Callable[[], bool] = lambda: True
         #: The time limit of a write, for the server and for this side.
         self._write_limits = _SERVER_TIMEOUT, WRITE_TIMEOUT
+        #: How many writes are under way; when one was last given up (seconds of `clock.local`).
+        self._writes, self._gave_up = 0, float("-inf")
         self._transport = Transport(cluster, component, connections, rate, clock.local)
 
     async def __aenter__(self) -> Self:
@@ -120,7 +123,30 @@ class Client:
         view = copy.copy(self)
         limits = f"timeout={seconds:g}s", aiohttp.ClientTimeout(total=seconds)
         view._may_write, view._write_limits = may_write, limits  # noqa: SLF001  # a copy of our own
+        view._writes, view._gave_up = 0, float("-inf")  # noqa: SLF001  # as above
         return view
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Count what is sent within as a write, for `landing`."""
+        self._writes += 1
+        try:
+            yield
+        except asyncio.CancelledError:
+            self._gave_up = self.clock.local()
+            raise
+        finally:
+            self._writes -= 1
+
+    def landing(self) -> float:
+        """Seconds until no write that was given up can take effect any more.
+
+        Those that are under way count as given up now.
+        """
+        now = self.clock.local()
+        last = now if self._writes else self._gave_up
+        limit = self._write_limits[1].total or WRITE_SECONDS
+        return max(0.0, last + limit - now)
 
     @property
     def server_offset(self) -> float | None:
@@ -319,7 +345,8 @@ class Client:
         while True:
             call.check()
             try:
-                return await self._transport.exchange(call)
+                with self.writing() if writes else nullcontext():
+                    return await self._transport.exchange(call)
             except TooManyRequests as error:
                 tries -= 1
                 if tries <= 0 or error.denied or error.retry_after > MOMENT_SECONDS:

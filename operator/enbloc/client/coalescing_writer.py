@@ -161,12 +161,8 @@ class CoalescingWriter(Generic[K, V]):
         while self._tasks:
             await asyncio.wait(list(self._tasks.values()))
 
-    async def finish(self, seconds: float) -> bool:
-        """Accept no more values, write what waits for this many seconds, and drop the rest.
-
-        Returns:
-            Whether requests were given up that may still take effect.
-        """
+    async def finish(self, seconds: float) -> None:
+        """Accept no more values, write what waits for this many seconds, and drop the rest."""
         self._closing.set()
         for _, sooner in self._settling.values():
             sooner.set()
@@ -174,7 +170,6 @@ class CoalescingWriter(Generic[K, V]):
             async with asyncio.timeout(seconds):
                 await self.settled()
         self.close()
-        return bool(self._began)
 
     def close(self) -> None:
         """Accept no more values, and drop what is not written."""

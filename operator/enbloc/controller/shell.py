@@ -31,7 +31,6 @@ from enbloc.client.items import Item
 from enbloc.client.lease import LeaseLost
 from enbloc.client.paths import JOBS, NAMESPACES, PODS, REPLICA_SETS, STATEFUL_SETS, Resource
 from enbloc.client.reflector import Reflector
-from enbloc.client.transport import WRITE_SECONDS
 from enbloc.controller.creator_objects import (
     JobObject,
     SetObject,
@@ -101,7 +100,7 @@ class Controller:
             partial(self._problems.report, "leader election"),
             options.lease_timing,
         )
-        writer = self._elector.fenced(client) if self._elector else client
+        writer = self._elector.writer if self._elector else client
         self._recorder = Recorder(writer, socket.gethostname())
         clock = client.server_clock()
         self._statuses = StatusWriter(
@@ -263,19 +262,15 @@ class Controller:
             self._broken.set_exception(task.exception() or RuntimeError("a task has ended"))
 
     async def stop(self) -> None:
-        """Stop those tasks, and write what is waiting.
-
-        The Lease is kept while a request that is given up may take effect: the next leader lists
-        PodGroups as soon as it has the Lease.
-        """
+        """Stop those tasks, and write what is waiting; then the Lease may be released."""
         for task in self._followed:
             task.cancel()
         await asyncio.gather(*self._followed, return_exceptions=True)
-        given_up = await asyncio.gather(
+        await asyncio.gather(
             self._statuses.writer.finish(STATUS_SECONDS), self._sources.finish(STATUS_SECONDS)
         )
-        if any(given_up) and self._elector is not None and self._elector.holds():
-            await asyncio.sleep(WRITE_SECONDS)
+        if self._elector is not None:
+            await self._elector.landed()
 
     # ── events ───────────────────────────────────────────────────────────────────────────────
 

@@ -11,7 +11,6 @@ from typing import Any, Final, assert_never
 from enbloc.client.client import Client
 from enbloc.client.errors import Fenced
 from enbloc.client.events import Recorder
-from enbloc.client.transport import WRITE_SECONDS
 from enbloc.engine.effects import (
     AskExtender,
     Bind,
@@ -164,9 +163,6 @@ class Executor:
     async def finish(self, seconds: float) -> None:
         """Wait for what is under way, then give up the rest.
 
-        A Binding that is given up may take effect for WRITE_SECONDS more. The caller then releases
-        the Lease, and the next leader reads the pods at once, so that is waited for too.
-
         Args:
             seconds: the longest wait for Bindings and Unreserves; statuses wait for
                 STATUS_SECONDS more.
@@ -178,9 +174,6 @@ class Executor:
         await self._preparations.finish(until - time.monotonic())
         if self._binds:
             logger.warning("Stopping with %d Bindings whose outcome is unknown", len(self._binds))
-            for task in self._binds:
-                task.cancel()
-            await asyncio.sleep(WRITE_SECONDS)
         await asyncio.gather(
             self._groups.writer.finish(STATUS_SECONDS), self._pods.writer.finish(STATUS_SECONDS)
         )

@@ -166,7 +166,8 @@ class Extenders:
         for extender in await self._binders(profile, binding):
             self._client.check_fence("bind", str(extender.url))
             try:
-                await self._client_of(extender).bind(binding)
+                with self._client.writing():
+                    await self._client_of(extender).bind(binding)
             except ExtenderFailed as error:
                 logger.warning(
                     "Extender failed to bind a pod",

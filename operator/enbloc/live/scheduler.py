@@ -21,7 +21,6 @@ from enbloc.client.events import ObjectReference, Recorder
 from enbloc.client.items import Item, Timing
 from enbloc.client.lease import LeaseLost, LeaseTiming
 from enbloc.client.paths import LEASES
-from enbloc.client.transport import WRITE_SECONDS
 from enbloc.config import LeaderElection, default_configuration
 from enbloc.engine import Engine, Settings
 from enbloc.engine.events import Stream, Synced
@@ -136,7 +135,7 @@ class Scheduler:
         #: Whether decisions may be taken; and whether a stop has begun.
         self._leading = False
         self._stopping = False
-        fenced = self._elector.fenced(client) if self._elector else client
+        fenced = self._elector.writer if self._elector else client
         settings = settings or configuration.settings
         traces = from_environment(os.environ)
         self._engine = Engine(
@@ -302,19 +301,21 @@ class Scheduler:
         if self._leading:
             # While still holding the Lease: the next leader waits for it.
             await asyncio.gather(self._executor.finish(GRACE), self._recorder.flush(FLUSH_SECONDS))
+            await self._landed()
         leading.cancel()
         await asyncio.wait([leading])
 
     async def _give_up(self, working: Iterable[asyncio.Task[None]]) -> None:
-        """Stop after a fault; keep the Lease while a request that is given up may take effect.
-
-        The next leader reads the pods as soon as it has the Lease.
-        """
+        """Stop after a fault."""
         self._executor.close()
         for task in working:
             task.cancel()
-        if self._leading and self._elector is not None:
-            await asyncio.sleep(WRITE_SECONDS)
+        if self._leading:
+            await self._landed()
+
+    async def _landed(self) -> None:
+        if self._elector is not None:
+            await self._elector.landed()
 
     def _say_conflict(self, text: str) -> None:
         """Write an event on our Lease, whoever holds it, that says for whom we stand by."""

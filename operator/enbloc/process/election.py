@@ -61,7 +61,8 @@ class Election:
         self.namespace = namespace
         self.name = name
         timing = timing or LeaseTiming()
-        self._write_seconds = timing.write_seconds
+        #: The client for all writes of the work: each takes effect before anybody else may lead.
+        self.writer: Final = client.fenced(self.holds, timing.write_seconds)
         self._client = client.again()
         rivals = Rivals(
             self._client,
@@ -129,9 +130,13 @@ class Election:
         """Whether a write sent now takes effect before anybody else may lead; for any thread."""
         return self._elector.holds()
 
-    def fenced(self, client: Client) -> Client:
-        """The same client, but whatever it writes takes effect before anybody else may lead."""
-        return client.fenced(self.holds, self._write_seconds)
+    async def landed(self) -> None:
+        """Keep the Lease until no write of the work that was given up can take effect any more.
+
+        The next leader reads as soon as it has the Lease.
+        """
+        if self.holds():
+            await asyncio.sleep(self.writer.landing())
 
     def healthy(self) -> bool:
         """False if this still leads long after its Lease expired; for any thread."""

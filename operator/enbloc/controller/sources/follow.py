@@ -145,14 +145,9 @@ class Sources:
             for source in self._sources:
                 tasks.create_task(self._follow(source), name=f"follow {source.name}")
 
-    async def finish(self, seconds: float) -> bool:
-        """Write what is waiting within `seconds`, and give up the rest.
-
-        Returns:
-            Whether requests were given up that may still take effect.
-        """
-        writers = (self.derived.writer, self.reports)
-        return any(await asyncio.gather(*(writer.finish(seconds) for writer in writers)))
+    async def finish(self, seconds: float) -> None:
+        """Write what is waiting within `seconds`, and give up the rest."""
+        await asyncio.gather(self.derived.writer.finish(seconds), self.reports.finish(seconds))
 
     # ── events ───────────────────────────────────────────────────────────────────────────────
 
