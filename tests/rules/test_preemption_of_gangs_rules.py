@@ -10,7 +10,7 @@ from enbloc.model.names import EventReason, Reason
 from enbloc.model.pods import Owner
 from tests.engine.test_shared_resources import Together
 from tests.rules.preempting import evicted, full
-from tests.world.builders import spec
+from tests.world.builders import amounts, spec
 from tests.world.cluster import Cluster, plugins_but
 
 JOB = Owner("Job", "job", "job-1")
@@ -231,3 +231,16 @@ def test_nobody_is_evicted_for_a_gang_that_a_plugin_refuses_as_a_whole(why: str)
 
     assert not cluster.evicted
     assert cluster.condition("high")[2] == why
+
+
+def test_who_fills_the_reservation_of_a_group_does_not_give_way_to_it() -> None:
+    """Semantics §10.1: what such a pod frees, the group would want as well."""
+    cluster = full("n2 n3")
+    cluster.nodes("n1", cpu=1)
+    cluster.group("workers", 1, owner="app")
+    cluster.pod("workers-0", "workers", node="n1", priority=-1)
+    cluster.group("driver", 1, owner="app", min_resources=amounts(cpu=3))
+    cluster.pod("driver-0", "driver", priority=10)
+    cluster.settle(seconds=20)
+    assert evicted(cluster) == {"low-n2", "low-n3"}
+    assert set(cluster.where()) == {"workers-0", "driver-0"}

@@ -16,7 +16,7 @@ from enbloc.engine.plan import Assignment
 from enbloc.engine.preemption.protection import Protection, is_system
 from enbloc.engine.preemption.together import admitted, floors_of, gang_of, kueue_key, parted
 from enbloc.engine.preemption.units import Unit
-from enbloc.engine.state import ClusterState, Groups, Run, solo_key
+from enbloc.engine.state import ClusterState, Groups, Run, solo_key, to_be_admitted
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.amounts import sums
 from enbloc.model.groups import GroupKey
@@ -62,8 +62,9 @@ class VictimCandidates:
     """The units of lower priority than a group, found on demand.
 
     Static pods are excluded, which only their kubelet can end, as are pods of Kubernetes' own
-    classes whose priority is not lower. A plan of which no Binding was sent is given up as a whole;
-    a group that is being bound is no candidate until that is over.
+    classes whose priority is not lower, and groups that fill what the preemptor wants reserved. A
+    plan of which no Binding was sent is given up as a whole; a group that is being bound is no
+    candidate until that is over.
 
     Attributes:
         binding: checked groups of lower priority that are being bound.
@@ -97,6 +98,11 @@ class VictimCandidates:
     ) -> None:
         self._state, self._groups = state, groups
         self._key, self._priority = facts.key, facts.priority
+        group = facts.group
+        #: The family of which groups without minResources fill the preemptor's; "" = none.
+        self._filling = ""
+        if group is not None and group.min_resources and to_be_admitted(facts):
+            self._filling = group.family
         self._plan_of, self._leaving = plan_of, leaving
         self._spared, self._now = spared, now
         self._protection, self._most_work = protection, protection.limits.most_work
@@ -227,7 +233,7 @@ class VictimCandidates:
     def _tiers(self, run: Run) -> _Tiers:
         key, priority = run.key, self._groups.priority(run)
         bound = [pod for pod in run.bound if pod.uid not in self.away]
-        if not self._is_below(key, priority) or self._is_bound_now(key):
+        if not self._is_below(run, priority) or self._is_bound_now(key):
             return _Tiers(None, {})
         if self._leaves_in_part(run, bound) or not all(map(self._may_go, bound)):
             return _Tiers(None, {})
@@ -269,14 +275,18 @@ class VictimCandidates:
         if run is None or open_plan is None:
             return None
         priority = self._groups.priority(run)
-        if not self._is_below(key, priority) or self._is_bound_now(key):
+        if not self._is_below(run, priority) or self._is_bound_now(key):
             return None
         seats = (self._state.seat(each.pod.uid) for each in open_plan.unsent())
         pods = tuple(replace(seat.pod, node=seat.node) for seat in seats if seat is not None)
         return Unit(key, pods, priority, of=self._of_run(run).minimum, planned=True)
 
-    def _is_below(self, key: GroupKey, priority: int) -> bool:
-        return priority < self._priority and key.podgroup != self._key.podgroup
+    def _is_below(self, run: Run, priority: int) -> bool:
+        if priority >= self._priority or run.key.podgroup == self._key.podgroup:
+            return False
+        group = run.group  # what it would free, the preemptor would want as well
+        fills = group is not None and not group.min_resources and group.family == self._filling
+        return not (self._filling and fills)
 
     def _is_bound_now(self, key: GroupKey) -> bool:
         open_plan = self._plan_of(key)
