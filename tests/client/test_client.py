@@ -24,6 +24,7 @@ from enbloc.model.request_rate import RequestRate
 from tests.client.fake import (
     SELDOM,
     TOMORROW,
+    Handler,
     Script,
     answer,
     bookmark,
@@ -283,15 +284,32 @@ async def test_it_tells_how_long_a_write_that_was_given_up_may_still_take_effect
         fenced = client.fenced(lambda: True, 3.0)
         write = asyncio.create_task(fenced.create(PODS, {}, "default"))
         await asyncio.sleep(1.0)
-        assert fenced.landing() == pytest.approx(3.0, abs=0.1), "under way"
+        assert fenced.landing() == pytest.approx(2.0, abs=0.1), "under way"
         write.cancel()
         await asyncio.sleep(1.0)
-        assert fenced.landing() == pytest.approx(2.0, abs=0.1)
-        await asyncio.sleep(2.0)
+        assert fenced.landing() == pytest.approx(1.0, abs=0.1)
+        await asyncio.sleep(1.5)
         assert fenced.landing() == 0.0
 
 
-async def test_a_write_that_has_ended_and_a_read_are_not_waited_for() -> None:
+@pytest.mark.parametrize("end", [says(lambda: refusal(504, "Timeout")), resets])
+async def test_a_write_without_a_certain_outcome_may_still_take_effect(end: Handler) -> None:
+    async with talking_to(end, clock=time_source()) as client:
+        fenced = client.fenced(lambda: True, 3.0)
+        with pytest.raises(errors.APIError):
+            await fenced.create(PODS, {}, "default")
+        assert fenced.landing() == pytest.approx(3.0, abs=0.2)
+
+
+async def test_a_write_that_took_as_long_as_it_may_cannot_take_effect_any_more() -> None:
+    async with talking_to(hangs, clock=time_source()) as client:
+        fenced = client.fenced(lambda: True, 3.0)
+        with pytest.raises(errors.Unreachable):
+            await fenced.create(PODS, {}, "default")
+        assert fenced.landing() == pytest.approx(0.0, abs=0.1)
+
+
+async def test_a_write_that_has_ended_an_event_and_a_read_are_not_waited_for() -> None:
     async with talking_to(Script(says(lambda: answer({})))) as client:
         fenced = client.fenced(lambda: True)
         await fenced.create(PODS, {}, "default")
@@ -299,9 +317,11 @@ async def test_a_write_that_has_ended_and_a_read_are_not_waited_for() -> None:
     async with talking_to(hangs) as client:
         fenced = client.fenced(lambda: True)
         read = asyncio.create_task(fenced.get(PODS, "p", "default"))
+        event = asyncio.create_task(fenced.create(EVENTS, {}, "default"))
         await asyncio.sleep(0.1)
-        assert fenced.landing() == 0.0
+        assert fenced.landing() == 0.0, "nobody decides by an event"
         read.cancel()
+        event.cancel()
 
 
 async def test_a_fenced_write_is_not_sent_where_the_lease_went_while_credentials_were_renewed() -> (

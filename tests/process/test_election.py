@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from enbloc.client.client import Client
-from enbloc.client.errors import ServerError
+from enbloc.client.errors import Fenced, ServerError
 from enbloc.client.lease import LeaseLost, LeaseTiming
 from enbloc.client.paths import LEASES, PODS
 from enbloc.errors import ConfigError
@@ -80,6 +80,29 @@ async def test_what_a_leader_writes_lands_before_another_may_lead(
 
         await made.run(work)
     assert limits == [limit]
+
+
+async def test_at_its_end_a_leader_sends_no_more_and_waits_for_what_it_sent() -> None:
+    """Semantics §6.3."""
+    made, _ = election(Store())
+
+    async def work() -> None:
+        now = asyncio.get_running_loop().time
+        with made.writer.writing("create", "pods") as sending:
+            sending()
+            await asyncio.sleep(0.1)
+            ending = asyncio.create_task(made.landed())
+            await asyncio.sleep(0.1)
+            began = now()
+            with pytest.raises(Fenced):
+                made.writer.check_fence("create", "pods")
+            await ending
+            limit = TIMING.write_seconds - 0.2
+            assert limit - 0.1 <= now() - began <= limit + 0.1
+            assert made.holds()
+
+    async with asyncio.timeout(PATIENCE):
+        await made.run(work)
 
 
 def lease(store: Store) -> Any:

@@ -7,12 +7,11 @@ not that of a webhook, which denies. It sends nothing else twice: only the calle
 repeated, and what to do meanwhile.
 """
 
-import asyncio
 import copy
 import enum
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Self
@@ -24,8 +23,8 @@ import msgspec
 from enbloc.client.backoff import Backoff
 from enbloc.client.clock import MACHINE, ServerClock, TimeSource
 from enbloc.client.config import Cluster
-from enbloc.client.errors import Fenced, NotFound, TooManyRequests, Unreachable, readable
-from enbloc.client.paths import Resource
+from enbloc.client.errors import APIError, Fenced, NotFound, TooManyRequests, Unreachable, readable
+from enbloc.client.paths import EVENTS, Resource
 from enbloc.client.permissions import Rule, allowed
 from enbloc.client.transport import (
     ANSWER_BYTES,
@@ -92,8 +91,9 @@ class Client:
         self._may_write: Callable[[], bool] = lambda: True
         #: The time limit of a write, for the server and for this side.
         self._write_limits = _SERVER_TIMEOUT, WRITE_TIMEOUT
-        #: How many writes are under way; when one was last given up (seconds of `clock.local`).
-        self._writes, self._gave_up = 0, float("-inf")
+        #: When each write under way was sent; and the last that may still take effect although it
+        #: has ended (seconds of `clock.local`).
+        self._sent, self._unknown = dict[object, float](), float("-inf")
         self._transport = Transport(cluster, component, connections, rate, clock.local)
 
     async def __aenter__(self) -> Self:
@@ -123,30 +123,40 @@ class Client:
         view = copy.copy(self)
         limits = f"timeout={seconds:g}s", aiohttp.ClientTimeout(total=seconds)
         view._may_write, view._write_limits = may_write, limits  # noqa: SLF001  # a copy of our own
-        view._writes, view._gave_up = 0, float("-inf")  # noqa: SLF001  # as above
+        view._sent, view._unknown = {}, float("-inf")  # noqa: SLF001  # as above
         return view
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Count what is sent within as a write, for `landing`."""
-        self._writes += 1
+    def writing(self, verb: str, resource: str) -> Iterator[Callable[[], None]]:
+        """Count a write for `landing`; returns what must be called just before it is sent.
+
+        That raises Fenced if this process may no longer be the leader.
+        """
+        write, certain = object(), False
+
+        def sending() -> None:
+            self.check_fence(verb, resource)
+            self._sent[write] = self.clock.local()
+
         try:
-            yield
-        except asyncio.CancelledError:
-            self._gave_up = self.clock.local()
+            yield sending
+            certain = True
+        except APIError as error:
+            certain = not error.outcome_unknown
             raise
         finally:
-            self._writes -= 1
+            sent = self._sent.pop(write, float("-inf"))
+            if not certain:
+                self._unknown = max(self._unknown, sent)
 
     def landing(self) -> float:
-        """Seconds until no write that was given up can take effect any more.
+        """Seconds until no write can take effect that was given up or has no certain outcome.
 
-        Those that are under way count as given up now.
+        Those that are under way count as given up. Events do not count: nobody decides by them.
         """
-        now = self.clock.local()
-        last = now if self._writes else self._gave_up
         limit = self._write_limits[1].total or WRITE_SECONDS
-        return max(0.0, last + limit - now)
+        last = max(self._sent.values(), default=self._unknown)
+        return max(0.0, max(last, self._unknown) + limit - self.clock.local())
 
     @property
     def server_offset(self) -> float | None:
@@ -339,14 +349,20 @@ class Client:
             accept,
             LIST_BYTES if verb == "list" else ANSWER_BYTES,
         )
-        if writes:
-            call = replace(call, check=partial(self.check_fence, verb, call.resource))
+        if not writes:
+            return await self._exchange(call, tries)
+        if resource == EVENTS:
+            fence = partial(self.check_fence, verb, call.resource)
+            return await self._exchange(replace(call, check=fence), tries)
+        with self.writing(verb, call.resource) as sending:
+            return await self._exchange(replace(call, check=sending), tries)
+
+    async def _exchange(self, call: Call, tries: int) -> bytes:
         backoff = Backoff()
         while True:
             call.check()
             try:
-                with self.writing() if writes else nullcontext():
-                    return await self._transport.exchange(call)
+                return await self._transport.exchange(call)
             except TooManyRequests as error:
                 tries -= 1
                 if tries <= 0 or error.denied or error.retry_after > MOMENT_SECONDS:

@@ -164,9 +164,9 @@ class Extenders:
             Fenced: nothing was sent, because this process may no longer be the leader.
         """
         for extender in await self._binders(profile, binding):
-            self._client.check_fence("bind", str(extender.url))
             try:
-                with self._client.writing():
+                with self._client.writing("bind", str(extender.url)) as sending:
+                    sending()
                     await self._client_of(extender).bind(binding)
             except ExtenderFailed as error:
                 logger.warning(

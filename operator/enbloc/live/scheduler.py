@@ -311,11 +311,15 @@ class Scheduler:
         for task in working:
             task.cancel()
         if self._leading:
+            await asyncio.gather(self._recorder.flush(FLUSH_SECONDS), return_exceptions=True)
             await self._landed()
 
     async def _landed(self) -> None:
+        """Let nothing that was sent take effect after this process has said that it ended."""
         if self._elector is not None:
             await self._elector.landed()
+        else:
+            await asyncio.sleep(self._client.landing())
 
     def _say_conflict(self, text: str) -> None:
         """Write an event on our Lease, whoever holds it, that says for whom we stand by."""

@@ -62,7 +62,8 @@ class Election:
         self.name = name
         timing = timing or LeaseTiming()
         #: The client for all writes of the work: each takes effect before anybody else may lead.
-        self.writer: Final = client.fenced(self.holds, timing.write_seconds)
+        self.writer: Final = client.fenced(self._may_write, timing.write_seconds)
+        self._closed = False
         self._client = client.again()
         rivals = Rivals(
             self._client,
@@ -131,12 +132,16 @@ class Election:
         return self._elector.holds()
 
     async def landed(self) -> None:
-        """Keep the Lease until no write of the work that was given up can take effect any more.
+        """Write no more, and keep the Lease until nothing that was sent can take effect.
 
         The next leader reads as soon as it has the Lease.
         """
+        self._closed = True
         if self.holds():
             await asyncio.sleep(self.writer.landing())
+
+    def _may_write(self) -> bool:
+        return not self._closed and self.holds()
 
     def healthy(self) -> bool:
         """False if this still leads long after its Lease expired; for any thread."""
