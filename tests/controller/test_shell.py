@@ -563,3 +563,25 @@ async def test_a_leader_that_ends_keeps_its_lease_until_nothing_that_it_sent_can
         assert await holder()
         assert await leader.code == fails
     assert not await holder()
+
+
+@pytest.mark.parametrize("world", ["sandbox"], indirect=True)
+async def test_a_leader_tells_of_the_end_of_a_group_that_it_writes_when_it_stops(
+    world: World,
+) -> None:
+    """Semantics §7.2: the next leader sees that it was written, and does not tell."""
+    async with controller(world, leader_elect=True) as leader:
+        await world.group(minMember=1)
+        await world.pod("a")
+        await world.bind("a")
+        await world.scheduler_says("True", "Scheduled")
+        await world.phase("a", "Running", ready=True)
+        await world.until("Running", ready=1)
+        await world.phase("a", "Succeeded")
+        await asyncio.sleep(0.1)  # it is seen, and settles
+        leader.stop.set()
+        assert await leader.code == 0
+    found = await world.get(POD_GROUPS)
+    assert "Finished" in {each["type"] for each in found["status"]["conditions"]}
+    events = [each["reason"] async for each in world.client.list(EVENTS, world.namespace)]
+    assert "PodGroupFinished" in events

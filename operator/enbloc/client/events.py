@@ -197,7 +197,9 @@ class Recorder:
         self._client = client
         self._instance = instance[:_WORD]
         self._queues: dict[str, deque[_Said | _Series]] = {}
+        #: How many are queued or being written; `_written` is set while there are none.
         self._waiting = 0
+        self._written = asyncio.Event()
         self._late = {
             urgency: PacedQueue[_Said](
                 self._put,
@@ -245,6 +247,11 @@ class Recorder:
         if self._running is not None:
             self._running.cancel()
             await asyncio.wait([self._running])
+        await self.written(timeout)
+        metrics.EVENTS_DROPPED.inc(self._waiting)
+
+    async def written(self, timeout: float) -> None:
+        """Write the same, whether ``run`` has ended or goes on."""
         for late in self._late.values():  # urgent events keep their places
             late.drain(QUEUE_LENGTH - self._waiting)
         with suppress(TimeoutError):
@@ -252,7 +259,6 @@ class Recorder:
                 await self._drain()
                 self._sweep(finish=True)
                 await self._drain()
-        metrics.EVENTS_DROPPED.inc(self._waiting)
 
     def _put(self, namespace: str, what: "_Said | _Series") -> None:
         if self._waiting >= QUEUE_LENGTH:
@@ -289,9 +295,16 @@ class Recorder:
                     await self._update(taken)
             finally:
                 self._waiting -= 1
+                if not self._waiting:
+                    self._written.set()
         self._busy.discard(namespace)
 
     async def _drain(self) -> None:
+        if self._writers is not None:  # `run` writes them
+            while self._waiting:
+                self._written.clear()
+                await self._written.wait()
+            return
         async with asyncio.TaskGroup() as writers:
             for namespace in list(self._queues):
                 writers.create_task(self._write(namespace))

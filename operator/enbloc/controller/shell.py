@@ -262,13 +262,14 @@ class Controller:
             self._broken.set_exception(task.exception() or RuntimeError("a task has ended"))
 
     async def stop(self) -> None:
-        """Stop those tasks, and write what is waiting; then the Lease may be released."""
+        """Stop those tasks, and write what is waiting, events too; then the Lease is released."""
         for task in self._followed:
             task.cancel()
         await asyncio.gather(*self._followed, return_exceptions=True)
         await asyncio.gather(
             self._statuses.writer.finish(STATUS_SECONDS), self._sources.finish(STATUS_SECONDS)
         )
+        await self._recorder.written(FLUSH_SECONDS)
         if self._elector is not None:
             await self._elector.landed()
 
