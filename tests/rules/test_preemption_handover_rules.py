@@ -520,3 +520,25 @@ def test_nothing_is_reserved_for_an_attempt_that_a_newer_one_follows() -> None:
     cluster.settle(seconds=5)
 
     assert cluster.where("mid")
+
+
+def test_who_is_being_bound_elsewhere_has_nobody_told_who_stays() -> None:
+    """Semantics §10.3: a victim stays when nobody waits for it any more."""
+    a, b = (("pool", "a"),), (("pool", "b"),)
+    cluster = Cluster()
+    cluster.node("n1", cpu=1, labels=a)
+    cluster.node("n2", cpu=1, labels=b)
+    cluster.gang("low", 2)
+    cluster.settle()
+    cluster.evict_answer = lambda _: "hold"
+    cluster.pod("first", priority=10, spec=spec(cpu=1, node_selector=a))
+    cluster.settle()
+    cluster.pod("second", priority=10, spec=spec(cpu=1, node_selector=b))
+    cluster.settle()
+    cluster.answer = lambda _: "hold"
+    cluster.node("n3", cpu=1, labels=b)
+    cluster.settle()
+    assert [bind.target.node for bind in cluster.sent if bind.target.pod.name == "second"] == ["n3"]
+    cluster.delete("first")
+    cluster.settle(seconds=1)
+    assert len(cluster.evicted) == 2

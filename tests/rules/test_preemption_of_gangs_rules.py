@@ -161,8 +161,8 @@ def test_a_minimum_that_a_budget_keeps_stays_though_the_rest_of_its_gang_is_gone
     assert len(cluster.where("low")) == 2
 
 
-def test_a_gang_whose_surplus_leaves_is_asked_for_its_minimum_when_that_is_over() -> None:
-    """Semantics §10.1: else a pod made for the surplus would be left alone."""
+def test_a_gang_whose_surplus_terminates_is_asked_for_its_minimum() -> None:
+    """Semantics §10.1: a pod made for the surplus is not left alone."""
     pool = (("pool", "a"),)
     cluster = Cluster()
     cluster.nodes("n1 n2 n3", cpu=1, labels=pool)
@@ -178,7 +178,7 @@ def test_a_gang_whose_surplus_leaves_is_asked_for_its_minimum_when_that_is_over(
     cluster.node("n4", cpu=1)
     cluster.settle(seconds=5)
 
-    assert len(cluster.where("low")) == 4
+    assert evicted(cluster) == {"low-0", "low-1", "low-2"}
 
     cluster.delete(surplus)
     cluster.settle(seconds=5)

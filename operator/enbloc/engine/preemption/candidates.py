@@ -260,9 +260,11 @@ class VictimCandidates:
 
     def _leaves_in_part(self, run: Run, bound: Sequence[Pod]) -> bool:
         """Whether a part of the pods is leaving: the rest is no candidate until that is over."""
-        if not self._leaving or self._leaving.isdisjoint(run.pods):
+        told = sum(pod.uid in self._leaving for pod in bound)
+        if not 0 < told < len(bound):
             return False
-        return not all(pod.uid in self._leaving for pod in bound)
+        self.binding.add(run.key)
+        return True
 
     def _planned(self, key: GroupKey) -> Unit | None:
         """Return a plan of which nothing was sent: it is given up whole, and nothing is evicted."""

@@ -397,7 +397,7 @@ class Preemptions(Policy):
 
     def _try_again(self, turn: Turn) -> None:
         """Let one group be tried again."""
-        self._line.expire(turn.now, lambda group: self._core.plans.of(group) is not None)
+        self._line.expire(turn.now, self._is_settling)
         for key in self._setbacks.expire(turn.now, self._state):
             self._line.add(key)
         if self._line and self._effort.left(turn.now):
@@ -407,6 +407,10 @@ class Preemptions(Policy):
                 self._core.queue.activate(item, CALLED_UP)
             else:
                 self._line.discard(key)
+
+    def _is_settling(self, group: GroupKey) -> bool:
+        """Whether a group is being bound, or some of it is to leave and does not terminate yet."""
+        return self._core.plans.of(group) is not None or self._victims.staying(group) > 0
 
     def _look(self, turn: Turn, each: UnderWay, lost: set[str]) -> None:
         """Check which victims are gone, and which will not go."""
@@ -437,7 +441,7 @@ class Preemptions(Policy):
         if not facts.pending:
             self._tried.pop(facts.key, None)
         self._setbacks.review(facts)
-        if not facts.deficit and not self._victims.of(facts.key):
+        if not facts.deficit and not self._victims.staying(facts.key):
             self._preempted[facts.key] = ""
             if run.group is not None:  # otherwise its minimum is not known
                 self._rests.end(facts.key)

@@ -119,7 +119,7 @@ class UnderWay:
     @property
     def counts_on(self) -> frozenset[PodUID]:
         """Return the pods that must leave for it; none once it is placed elsewhere."""
-        return self._uids if self.renewed or not self.placed else frozenset()
+        return self._uids if self.stage is not Stage.PLANNED else frozenset()
 
     @property
     def pods(self) -> Sequence[Pod]:
@@ -213,12 +213,12 @@ class UnderWay:
             Victims that hang, cannot be evicted, or are on a node that others do not leave.
         """
         for group, some in self.victims.items():
-            if some.evicting is Evicting.LATER and not evictions.staying(group):
+            if some.evicting is Evicting.LATER and self.counts_on and not evictions.staying(group):
                 some.evicting = Evicting.TOLD
                 # Nobody may wait for the terminating ones any more: now this one does.
                 if staying := some.staying(state):
                     self._evict(evictions, group, staying)
-            if some.refused and evictions.of(group) is None:
+            if some.refused and not evictions.staying(group):
                 some.refused = False
                 self._settle(evictions, group, some, some.left(state))
         stuck = {pod.uid: pod for pod in turn.hanging if pod.uid in self._uids}
