@@ -10,6 +10,7 @@ from enbloc.model.names import EventReason, Reason
 from enbloc.model.pods import Owner
 from tests.engine.test_shared_resources import Together
 from tests.rules.preempting import evicted, full
+from tests.rules.world import NEXT_JOB
 from tests.world.builders import amounts, spec
 from tests.world.cluster import Cluster, plugins_but
 
@@ -244,3 +245,24 @@ def test_who_fills_the_reservation_of_a_group_does_not_give_way_to_it() -> None:
     cluster.settle(seconds=20)
     assert evicted(cluster) == {"low-n2", "low-n3"}
     assert set(cluster.where()) == {"workers-0", "driver-0"}
+
+
+def test_what_becomes_free_for_one_run_is_not_the_next_ones() -> None:
+    """Semantics §10.3: each is a gang."""
+    cluster = full("n1 n2")
+    cluster.evict_answer = lambda _: "slow"
+    cluster.group("g", 2)
+    for index in range(2):
+        cluster.pod(f"g-{index}", "g", owner=JOB, priority=10)
+    cluster.settle(seconds=1)
+    for index in range(2):
+        cluster.pod(f"h-{index}", "g", owner=NEXT_JOB, priority=10)
+    cluster.settle(seconds=1)
+    cluster.delete("g-1")
+    for name in evicted(cluster):
+        cluster.delete(name)
+    cluster.settle(seconds=5)
+    assert not cluster.where("h")
+    cluster.pod("g-again", "g", owner=JOB, priority=10)
+    cluster.settle(seconds=20)
+    assert cluster.where("g").keys() == {"g-0", "g-again"}

@@ -121,7 +121,7 @@ class Reservation(NamedTuple):
         if self.holder == facts.key:
             return False
         same = self.holder is not None and self.holder.podgroup == facts.key.podgroup
-        if same and self.against is Against.LATER:
+        if same and self.purpose == HELD:
             return False  # what one run of a group lost does not block another
         match self.against:
             case Against.EVERYONE:
