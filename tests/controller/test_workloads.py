@@ -13,6 +13,11 @@ from enbloc.wire.auto_groups import group_name
 
 CPU = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2", "memory": "1Gi"}}}]}
 TEMPLATE = {"spec": CPU}
+LOG = {"name": "log", "resources": {"requests": {"cpu": "2"}}}
+IN_EXECUTOR = {
+    "name": "spark-kubernetes-executor",
+    "resources": {"limits": {"nvidia.com/gpu": "1"}},
+}
 
 
 def job(parallelism: int, completions: int | None = None) -> dict[str, Any]:
@@ -160,6 +165,26 @@ def derived(
                 "minResources": {"cpu": "10", "memory": "20Gi"},
             },
         ),
+        (
+            "SparkApplication",
+            {
+                "driver": {"memory": "1g", "sidecars": [CPU["containers"][0]]},
+                "executor": {
+                    "instances": 4,
+                    "memory": "1g",
+                    "template": {"spec": {"containers": [LOG, IN_EXECUTOR]}},
+                    "initContainers": [
+                        {"name": "fetch", "resources": {"limits": {"cpu": "3500m"}}}
+                    ],
+                },
+            },
+            {
+                "minMember": 1,
+                "roles": roles(driver=1, executor=0),
+                # Of the driver 1 + 2 CPUs, of each executor 3.5, more than 1 + 2.
+                "minResources": {"cpu": "17", "memory": "8064Mi", "nvidia.com/gpu": "4"},
+            },
+        ),
     ],
     ids=str,
 )
@@ -167,6 +192,14 @@ def test_the_podgroup_of_a_workload(
     kind: str, spec: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     assert derived(kind, spec) == {"": expected}
+
+
+def test_a_template_of_spark_s_that_cannot_be_read_adds_nothing() -> None:
+    """Semantics §5.2: the API server stores it unchecked."""
+    executor = {"template": {"spec": {"containers": [{"resources": {"limits": ["cpu"]}}, "?"]}}}
+    spec = {"driver": {"memory": "1g"}, "executor": executor}
+    expected = {"cpu": "3", "memory": "4224Mi"}
+    assert derived("SparkApplication", spec)[""]["minResources"] == expected
 
 
 def test_an_index_of_a_job_that_failed_for_good_is_not_waited_for() -> None:

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pods of each kind: how many, when, and by whom they are controlled."""
 
+from typing import Any
+
 import pytest
 
 from enbloc.errors import UsageError
@@ -221,6 +223,66 @@ def test_executors_come_after_their_driver_and_request_what_spark_does() -> None
         "memory": "14Gi",
         "nvidia.com/gpu": "2",
     }
+
+
+def executor(fields: str) -> dict[str, Any]:
+    """The spec of an executor with these fields, of 1 CPU and 1408Mi."""
+    found = expanded(f"""
+        apiVersion: sparkoperator.k8s.io/v1beta2
+        kind: SparkApplication
+        metadata: {{name: pi}}
+        spec:
+          type: Scala
+          driver: {{cores: 1, memory: 1g, schedulerName: enbloc}}
+          executor: {{instances: 1, {fields}}}
+        """)
+    spec: dict[str, Any] = found.pods[1].pod["spec"]
+    return spec
+
+
+def test_spark_keeps_what_the_template_requests_besides_cpu_and_memory() -> None:
+    spec = executor("""template: {spec: {containers: [
+            {name: log, resources: {requests: {cpu: 2}}},
+            {name: spark-kubernetes-executor, resources: {
+              requests: {cpu: 64, ephemeral-storage: 9Gi}, limits: {nvidia.com/gpu: 1}}}]}}""")
+    by = {each["name"]: each["resources"] for each in spec["containers"]}
+    assert by == {
+        "log": {"requests": {"cpu": 2}},
+        "spark-kubernetes-executor": {
+            "requests": {"cpu": "1", "memory": "1408Mi", "ephemeral-storage": "9Gi"},
+            "limits": {"nvidia.com/gpu": 1},
+        },
+    }
+
+
+def test_spark_takes_the_first_container_of_a_template_that_names_none_of_its_own() -> None:
+    spec = executor("""template: {spec: {containers: [
+            {name: main, image: i, resources: {limits: {nvidia.com/gpu: 1}}}, {name: log}]}}""")
+    main, log = spec["containers"]
+    assert (main["name"], main["image"]) == ("main", "i")
+    assert main["resources"]["limits"] == {"nvidia.com/gpu": 1}
+    assert main["resources"]["requests"] == {"cpu": "1", "memory": "1408Mi"}
+    assert log == {"name": "log"}
+
+
+def test_the_gpus_of_an_executor_replace_those_of_its_template() -> None:
+    template = "template: {spec: {containers: [{resources: {limits: {nvidia.com/gpu: 1}}}]}}"
+    [container] = executor(f"gpu: {{name: nvidia.com/gpu, quantity: 4}}, {template}")["containers"]
+    assert container["resources"]["limits"] == {"nvidia.com/gpu": "4"}
+    assert container["resources"]["requests"]["nvidia.com/gpu"] == "4"
+    [container] = executor(f"gpu: {{name: nvidia.com/gpu, quantity: 0}}, {template}")["containers"]
+    assert container["resources"]["limits"] == {"nvidia.com/gpu": 1}
+
+
+def test_an_executor_has_the_sidecars_and_init_containers_that_its_template_lacks() -> None:
+    spec = executor("""
+            sidecars: [{name: log, image: i}, {name: log, image: i}, {name: top, image: i}],
+            initContainers: [{name: fetch, image: i}, {name: warm, image: i}],
+            template: {spec: {containers: [{name: main}, {name: log, image: i}],
+              initContainers: [{name: warm, image: i}]}}""")
+    names = ["main", "log", "top"]
+    assert [each["name"] for each in spec["containers"]] == names
+    assert [each["name"] for each in spec["initContainers"]] == ["warm", "fetch"]
 
 
 def test_a_launcher_that_waits_for_the_workers_comes_after_them() -> None:

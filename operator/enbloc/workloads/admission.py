@@ -7,7 +7,7 @@ plugin/pkg/admission/priority/admission.go, and of StorageClasses
 plugin/pkg/admission/storage/storageclass/setdefault/admission.go.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -61,14 +61,10 @@ class Admission:
         Raises:
             UsageError: its PriorityClass does not exist.
         """
-        spec = {**pod["spec"]}
+        spec = with_requests(pod["spec"])
         spec["schedulerName"] = spec.get("schedulerName") or DEFAULT_SCHEDULER
-        for containers in _CONTAINERS:
-            listed = spec.get(containers)
-            if isinstance(listed, list):
-                spec[containers] = [_container(each, spec) for each in listed]
-        if isinstance(spec.get("resources"), dict):
-            spec["resources"] = _resources(spec["resources"])
+        if spec.get("hostNetwork") is True:
+            _in_containers(spec, _with_host_ports)
         return {**pod, "spec": {**spec, **self._priority(spec, where)}}
 
     def _priority(self, spec: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -100,16 +96,37 @@ class Admission:
         return {**claim, "spec": {**spec, "storageClassName": self.storage_class}}
 
 
-def _container(container: Any, spec: Mapping[str, Any]) -> Any:
-    if not isinstance(container, dict):
-        return container
-    made = {**container}
-    if isinstance(made.get("resources"), dict):
-        made["resources"] = _resources(made["resources"])
-    ports = made.get("ports")
-    if spec.get("hostNetwork") is True and isinstance(ports, list):
-        made["ports"] = [_host_port(each) for each in ports]
+def with_requests(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A pod's spec with requests set to the limits where they are missing.
+
+    Args:
+        spec: as JSON; a pod template's has no such defaults yet.
+    """
+    made = _requesting(spec)
+    _in_containers(made, _requesting)
     return made
+
+
+def _in_containers(
+    spec: dict[str, Any], change: Callable[[Mapping[str, Any]], dict[str, Any]]
+) -> None:
+    for containers in _CONTAINERS:
+        listed = spec.get(containers)
+        if isinstance(listed, list):
+            spec[containers] = [change(each) if isinstance(each, dict) else each for each in listed]
+
+
+def _requesting(of: Mapping[str, Any]) -> dict[str, Any]:
+    """A container, or the spec of a pod, with its requests."""
+    resources = of.get("resources")
+    return {**of, "resources": _resources(resources)} if isinstance(resources, dict) else {**of}
+
+
+def _with_host_ports(container: Mapping[str, Any]) -> dict[str, Any]:
+    ports = container.get("ports")
+    if not isinstance(ports, list):
+        return {**container}
+    return {**container, "ports": [_host_port(each) for each in ports]}
 
 
 def _resources(resources: Mapping[str, Any]) -> dict[str, Any]:

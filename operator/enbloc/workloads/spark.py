@@ -26,18 +26,8 @@ _COPIED: Final = (
 )
 
 
-class _Gpu(Fields):
-    name: str = ""
-    quantity: int | None = None
-
-
-class _Pod(Fields):
-    cores: int | None = None
-    core_request: str | None = None
-    memory: str | None = None
-    memory_overhead: str | None = None
+class _Pod(spark_requests.Requesting):
     instances: int | None = None
-    gpu: _Gpu | None = None
     node_selector: dict[str, str] | None = None
     image: str | None = None
     labels: dict[str, str] | None = None
@@ -148,21 +138,16 @@ def _template(owner: Owner, spec: _Spec, role: str) -> Template:
     pod: _Pod = spec.driver if role == "driver" else spec.executor
     given = owner.body["spec"][role]
     under = read(pod.template or {"spec": {}}, Template, f"{owner.where}: spec.{role}.template")
-    main, others = _containers(under)
     cores = count(pod.cores, f"spec.{role}.cores", owner.where)
     requests = {
         "cpu": render("cpu", spark_requests.cpu(cores, pod.core_request)),
         "memory": render("memory", _memory(pod, spec)),
     }
-    if pod.gpu is not None and pod.gpu.name:
-        gpus = count(pod.gpu.quantity, f"spec.{role}.gpu.quantity", owner.where, 0)
-        requests[pod.gpu.name] = str(gpus)
-    container = {
-        **main,
-        "name": f"spark-kubernetes-{role}",
-        "image": pod.image or spec.image or main.get("image"),
-        "resources": {"requests": requests, "limits": {}},
-    }
+    quantity = pod.gpu.quantity if pod.gpu is not None else None
+    gpus = count(quantity, f"spec.{role}.gpu.quantity", owner.where, 0)
+    made = spark_requests.containers(role, under.spec, pod, requests, gpus)
+    main, *others = made["containers"]
+    image = pod.image or spec.image or main.get("image")
     batch = spec.batch_scheduler_options
     named = batch.priority_class_name if batch is not None else None
     copied = {field: given[own] for own, field in _COPIED if given.get(own) is not None}
@@ -176,7 +161,8 @@ def _template(owner: Owner, spec: _Spec, role: str) -> Template:
             **({"nodeSelector": selected} if selected else {}),
             **({"priorityClassName": named} if named else {}),
             **copied,
-            "containers": [container, *others],
+            **made,
+            "containers": [{**main, "image": image}, *others],
         },
         MetadataFields(
             labels={**under.labels, **(pod.labels or {})},
@@ -189,11 +175,3 @@ def _memory(pod: _Pod, spec: _Spec) -> int:
     return spark_requests.memory(
         pod.memory, pod.memory_overhead, spec.type, spec.memory_overhead_factor
     )
-
-
-def _containers(template: Template) -> tuple[dict[str, Any], list[Any]]:
-    """The first container, which becomes Spark's, and the others."""
-    found = template.spec.get("containers")
-    listed = found if isinstance(found, list) else []
-    main = listed[0] if listed and isinstance(listed[0], dict) else {}
-    return main, listed[1:]

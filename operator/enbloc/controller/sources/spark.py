@@ -7,7 +7,7 @@ of the amounts: spark-operator v2.3, pkg/util/sparkapplication.go GetInitialExec
 """
 
 from collections import Counter
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -16,14 +16,18 @@ from enbloc.controller.sources.source import Derived, RefusedGroup, Source, Sour
 from enbloc.controller.sources.topology_keys import PodMetadata, with_topology
 from enbloc.controller.sources.workloads import (
     MetadataOnly,
+    Template,
     WorkloadPart,
     bounded,
     metadata_of,
     of_roles,
+    requests,
 )
+from enbloc.model.quantity import render
 from enbloc.wire.auto_groups import DRIVER, EXECUTOR, SPARK_APPLICATION, group_name
 from enbloc.wire.objects import Texts
 from enbloc.workloads import spark_requests
+from enbloc.workloads.admission import with_requests
 
 RESOURCE: Final = Resource(
     "sparkoperator.k8s.io", "v1beta2", "sparkapplications", SPARK_APPLICATION
@@ -31,21 +35,15 @@ RESOURCE: Final = Resource(
 _DEFAULT_EXECUTORS: Final = 2
 
 
-class _Gpu(WorkloadPart):
-    name: str = ""
-    quantity: int | None = None
+class _Template(MetadataOnly):
+    spec: dict[str, Any] | None = None
 
 
-class _Pod(WorkloadPart):
-    cores: int | None = None
-    core_request: str | None = None
-    memory: str | None = None
-    memory_overhead: str | None = None
+class _Pod(spark_requests.Requesting):
     instances: int | None = None
-    gpu: _Gpu | None = None
     labels: Texts | None = None
     annotations: Texts | None = None
-    template: MetadataOnly | None = None
+    template: _Template | None = None
 
     @property
     def metadata(self) -> PodMetadata:
@@ -86,26 +84,31 @@ def derive(found: SparkApplication) -> Derived | RefusedGroup:
         executors = max(bounded(each, 0) for each in starts)
     else:
         executors = bounded(spec.executor.instances, _DEFAULT_EXECUTORS)
-    reserved = Counter(_requests(spec.driver, spec))
-    for name, each in _requests(spec.executor, spec).items():
-        reserved[name] += each * executors
+    reserved = _requests(DRIVER, spec.driver, spec)
+    reserved += _requests(EXECUTOR, spec.executor, spec, executors)
     roles = [(DRIVER, 1), (EXECUTOR, 0)]
     name = group_name(SPARK_APPLICATION, found.metadata.name)
     metadata = (DRIVER, spec.driver.metadata), (EXECUTOR, spec.executor.metadata)
     return with_topology(of_roles(roles, name, reserved), metadata)
 
 
-def _requests(pod: _Pod, spec: _Spec) -> dict[str, int]:
-    """What one pod requests, by resource, CPU in milli."""
+def _requests(role: str, pod: _Pod, spec: _Spec, count: int = 1) -> Counter[str]:
+    """What `count` pods of a role request, by resource, CPU in milli."""
     asked = {
         "cpu": spark_requests.cpu(bounded(pod.cores), pod.core_request),
         "memory": spark_requests.memory(
             pod.memory, pod.memory_overhead, spec.type, spec.memory_overhead_factor
         ),
     }
-    if pod.gpu is not None and pod.gpu.name:
-        asked[pod.gpu.name] = bounded(pod.gpu.quantity, 0)
-    return asked
+    under = (pod.template.spec if pod.template is not None else None) or {}
+    gpus = bounded(pod.gpu.quantity, 0) if pod.gpu is not None else 0
+    own = {name: render(name, amount) for name, amount in asked.items()}
+    made = {**under, **spark_requests.containers(role, under, pod, own, gpus)}
+    try:
+        template = msgspec.convert({"spec": with_requests(made)}, Template)
+    except msgspec.ValidationError:  # the API server stores a template unchecked
+        return Counter({name: amount * count for name, amount in asked.items()})
+    return requests(template, count)
 
 
 SPARK_APPLICATION_SOURCE: Final = Source(
