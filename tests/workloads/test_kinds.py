@@ -344,6 +344,25 @@ def test_a_volcano_job_has_a_pod_group_of_volcano_and_its_tasks_wait_for_each_ot
     assert group["spec"]["minResources"] == {"cpu": "1"}
 
 
+@pytest.mark.parametrize("said", ["", "minAvailable: 0"])
+def test_a_volcano_job_that_says_no_minimum_has_that_of_its_tasks(said: str) -> None:
+    found = expanded(f"""
+        apiVersion: batch.volcano.sh/v1alpha1
+        kind: Job
+        metadata: {{name: job}}
+        spec:
+          {said}
+          tasks:
+          - {{name: ps, replicas: 1, template: TEMPLATE}}
+          - {{name: worker, replicas: 4, minAvailable: 2, template: TEMPLATE}}
+          - {{name: spare, template: TEMPLATE}}
+        """)
+    assert names(found) == ["job-ps-0", *(f"job-worker-{at}" for at in range(4))]
+    group = found.objects[1]["spec"]
+    assert group["minMember"] == 3
+    assert group["minTaskMember"] == {"ps": 1, "worker": 2, "spare": 0}
+
+
 RUNTIME = """
 ---
 apiVersion: trainer.kubeflow.org/v1alpha1

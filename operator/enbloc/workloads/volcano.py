@@ -3,7 +3,8 @@
 """Jobs of Volcano: their tasks' pods, and the PodGroup of Volcano that its controller makes.
 
 Source: volcano v1.10 pkg/controllers/job/job_controller_util.go createJobPod;
-pkg/controllers/job/job_controller_actions.go createOrUpdatePodGroup, calcPGMinResources.
+pkg/controllers/job/job_controller_actions.go createOrUpdatePodGroup, calcPGMinResources;
+pkg/webhooks/admission/jobs/mutate/mutate_job.go patchDefaultMinAvailable.
 """
 
 from collections import Counter
@@ -54,7 +55,7 @@ def volcano_job(make: Maker, owner: Owner) -> None:
     spec = read(owner.body, _Job, owner.where).spec
     names = [task.name or f"default{at}" for at, task in enumerate(spec.tasks)]
     sizes = [
-        count(task.replicas, f"spec.tasks[{at}].replicas", owner.where)
+        count(task.replicas, f"spec.tasks[{at}].replicas", owner.where, 0)
         for at, task in enumerate(spec.tasks)
     ]
     make.check(sum(sizes), owner, "spec.tasks")
@@ -106,12 +107,11 @@ def _waves(names: Sequence[str], tasks: Sequence[_Task]) -> Sequence[int]:
 def _pod_group(
     owner: Owner, spec: _Spec, names: Sequence[str], sizes: Sequence[int], group: str
 ) -> dict[str, Any]:
-    total = sum(sizes)
-    minimum = total if spec.min_available is None else spec.min_available
     least = {
         name: size if task.min_available is None else task.min_available
         for name, task, size in zip(names, spec.tasks, sizes, strict=True)
     }
+    minimum = spec.min_available or sum(least.values())
     wanted: dict[str, Any] = {
         "minMember": minimum,
         "minTaskMember": least,
