@@ -207,6 +207,159 @@ def test_a_group_that_was_declared_before_goes_on_while_it_keeps_members(
     assert len(found.replaced) == gone
 
 
+# ── objects that exist ───────────────────────────────────────────────────────────────────────
+
+
+JOB_SET = """
+    apiVersion: jobset.x-k8s.io/v1alpha2
+    kind: JobSet
+    metadata: {name: j}
+    spec: {replicatedJobs: [{name: w, replicas: 2, template: {spec: {template: POD}}}]}
+    """
+SERVING = """
+    apiVersion: leaderworkerset.x-k8s.io/v1
+    kind: LeaderWorkerSet
+    metadata: {name: l}
+    spec: {replicas: 1, leaderWorkerTemplate: {size: 2, workerTemplate: POD}}
+    """
+SPARK = "{driver: {}, executor: {}}"
+
+
+def ray(kind: str, field: str) -> str:
+    spec = f"{{{field}: {{headGroupSpec: {{template: POD}}}}}}"
+    return f"{{apiVersion: ray.io/v1, kind: {kind}, metadata: {{name: r}}, spec: {spec}}}"
+
+
+def of_kind(group: str, kind: str, spec: str) -> str:
+    return f"{{apiVersion: {group}, kind: {kind}, metadata: {{name: x}}, spec: {spec}}}"
+
+
+def left(owner: Owner, labels: Labels = (), namespace: str = "default") -> Pod:
+    """A pod of an object that exists, with a name that no new pod has."""
+    uid = PodUID(f"{namespace}/{owner.name}-uid")
+    key = PodKey(namespace, f"{owner.name}-old")
+    return Pod(key, uid, spec(cpu=1), "enbloc", "n1", owner=owner, labels=labels)
+
+
+JOBSET_NAME = "jobset.sigs.k8s.io/jobset-name"
+LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
+APP_NAME = "sparkoperator.k8s.io/app-name"
+
+
+@pytest.mark.parametrize(
+    ("text", "owner", "labels", "maker"),
+    [
+        pytest.param(
+            JOB_SET, Owner("Job", "j-w-3", "u"), ((JOBSET_NAME, "j"),), "JobSet default/j", id="job"
+        ),
+        pytest.param(
+            SERVING,
+            Owner("StatefulSet", "l-3", "u"),
+            ((LWS_NAME, "l"),),
+            "LeaderWorkerSet default/l",
+            id="group of workers",
+        ),
+        pytest.param(
+            ray("RayJob", "rayClusterSpec"),
+            Owner("RayCluster", "r-x2b9z", "u"),
+            (),
+            "RayJob default/r",
+            id="cluster of a RayJob",
+        ),
+        pytest.param(
+            ray("RayJob", "rayClusterSpec"),
+            Owner("RayCluster", "r-raycluster-x2b9z", "u"),
+            (),
+            "RayJob default/r",
+            id="cluster of a RayJob, made by KubeRay before 1.4",
+        ),
+        pytest.param(
+            ray("RayService", "rayClusterConfig"),
+            Owner("RayCluster", "r-x2b9z", "u"),
+            (),
+            "RayService default/r",
+            id="cluster of a RayService",
+        ),
+        pytest.param(
+            of_kind("batch/v1", "CronJob", "{jobTemplate: {spec: {template: POD}}}"),
+            Owner("Job", "x-29840400", "u"),
+            (),
+            "CronJob default/x",
+            id="run of a CronJob",
+        ),
+        pytest.param(
+            of_kind("sparkoperator.k8s.io/v1beta2", "SparkApplication", SPARK),
+            Owner("Pod", "named", "u"),
+            ((APP_NAME, "x"),),
+            "SparkApplication default/x",
+            id="executor of a driver with another name",
+        ),
+        pytest.param(
+            of_kind(
+                "sparkoperator.k8s.io/v1beta2",
+                "ScheduledSparkApplication",
+                f"{{template: {SPARK}}}",
+            ),
+            Owner("Pod", "x-1796078400000000000-driver", "u"),
+            ((APP_NAME, "x-1796078400000000000"),),
+            "ScheduledSparkApplication default/x",
+            id="executor of a run",
+        ),
+        pytest.param(
+            of_kind("apps/v1", "StatefulSet", "{replicas: 0, template: POD}"),
+            Owner("StatefulSet", "x", "u"),
+            (),
+            "StatefulSet default/x",
+            id="replica of an object that makes no pods now",
+        ),
+        pytest.param(
+            of_kind("apps/v1", "Deployment", "{replicas: 0, template: POD}"),
+            Owner("ReplicaSet", "x-5d4f", "u"),
+            (("pod-template-hash", "5d4f"),),
+            "Deployment default/x",
+            id="replica of a Deployment that makes no pods now",
+        ),
+    ],
+)
+def test_all_pods_of_an_object_that_exists_go_even_those_that_are_not_made_again(
+    text: str, owner: Owner, labels: Labels, maker: str
+) -> None:
+    old = left(owner, labels)
+    elsewhere = left(owner, labels, "other")
+    found = of_text(text, replace(NOTHING, pods=(old, elsewhere)))
+    assert found.replaced == [old]
+    note = f"{maker} exists (1 pod, 1 with a node); it is taken to be deleted first"
+    assert note in found.notes
+
+
+@pytest.mark.parametrize(
+    ("text", "owner", "labels"),
+    [
+        (JOB_SET, Owner("Job", "j-w-3", "u"), ((JOBSET_NAME, "k"),)),
+        (JOB_SET, Owner("Job", "j", "u"), ()),
+        (ray("RayJob", "rayClusterSpec"), Owner("RayCluster", "r-train", "u"), ()),
+        (ray("RayJob", "rayClusterSpec"), Owner("RayCluster", "rr-x2b9z", "u"), ()),
+        (
+            of_kind("batch/v1", "CronJob", "{jobTemplate: {spec: {template: POD}}}"),
+            Owner("Job", "x-1", "u"),
+            (),
+        ),
+    ],
+)
+def test_pods_of_objects_with_other_names_stay(text: str, owner: Owner, labels: Labels) -> None:
+    found = of_text(text, replace(NOTHING, pods=(left(owner, labels),)))
+    assert found.replaced == []
+
+
+def test_the_jobs_of_a_jobset_that_exists_are_said_to_go_in_one_line() -> None:
+    old = tuple(left(Owner("Job", f"j-w-{at}", "u"), ((JOBSET_NAME, "j"),)) for at in range(4))
+    found = of_text(JOB_SET, replace(NOTHING, pods=old))
+    assert found.replaced == [*old]
+    assert found.notes == (
+        "JobSet default/j exists (4 pods, 4 with a node); it is taken to be deleted first",
+    )
+
+
 EXAMPLES = sorted(
     path
     for path in (Path(__file__).parents[2] / "manifests" / "examples").rglob("*.yaml")

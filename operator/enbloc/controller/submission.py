@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the scheduler would see if objects were created now, and every controller did its work."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -33,7 +34,7 @@ from enbloc.model.names import (
     TOPOLOGY_KIND,
 )
 from enbloc.model.near_words import near
-from enbloc.model.pods import Owner, Pod, PodUID
+from enbloc.model.pods import Pod, PodUID
 from enbloc.model.selectors import Labels
 from enbloc.model.times import time_text
 from enbloc.storage.facts import PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -55,6 +56,23 @@ from enbloc.workloads import (
 
 #: A label of namespaces: with the chart's webhook enabled, their pods without a scheduler are ours.
 _INJECTED: Final = f"{API_GROUP}/inject-scheduler-name"
+
+#: Labels that name the object that a pod is of, if another object controls the pod.
+_LABELS: Final = {
+    "JobSet": "jobset.sigs.k8s.io/jobset-name",
+    "LeaderWorkerSet": "leaderworkerset.sigs.k8s.io/name",
+    "SparkApplication": "sparkoperator.k8s.io/app-name",
+}
+#: The random suffix of a RayCluster (kuberay ray-operator/controllers/ray/utils/util.go
+#: GenerateRayClusterName; "-raycluster" before v1.4).
+_RANDOM: Final = re.compile(r"(-raycluster)?-[b-df-hj-np-tv-xz24-9]{5}$")
+#: By kind: the kinds that make such objects, and what they append to their own name. CronJobs
+#: append the time in minutes, ScheduledSparkApplications by default in nanoseconds.
+_SUFFIXES: Final = {
+    "RayCluster": (("RayJob", _RANDOM), ("RayService", _RANDOM)),
+    "Job": (("CronJob", re.compile(r"-\d{8}$")),),
+    "SparkApplication": (("ScheduledSparkApplication", re.compile(r"-\d{8,19}$")),),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,20 +381,27 @@ class _Submitting:
 
     def _replaced(self, pods: Sequence[Pod]) -> Sequence[Pod]:
         """Existing pods of the same objects, which would have to be deleted first."""
-        names = {pod.key for pod in pods if pod.owner is None}
-        owners = {_maker(pod) for pod in pods if pod.owner is not None}
-        found = [
-            pod
-            for pod in self._known.pods
-            if pod.key in names or (pod.owner is not None and _maker(pod) in owners)
-        ]
-        makers = dict.fromkeys(_of(pod) for pod in found)
-        for maker in makers:
-            of = [pod for pod in found if _of(pod) == maker]
-            placed = sum(pod.bound for pod in of)
-            counted = "1 pod" if len(of) == 1 else f"{len(of)} pods"
+        objects = {
+            (str(each["metadata"]["namespace"]), str(each["kind"]), str(each["metadata"]["name"]))
+            for each in self._expansion.objects
+        }
+        objects |= {
+            (pod.key.namespace, pod.owner.kind, pod.owner.name) for pod in pods if pod.owner
+        }
+        found: list[Pod] = []
+        of: dict[str, list[Pod]] = {}
+        for pod in self._known.pods:
+            makers = ((pod.key.namespace, *maker) for maker in _makers(pod))
+            maker = next((each for each in makers if each in objects), None)
+            if maker is not None:
+                found.append(pod)
+                namespace, kind, own = maker
+                of.setdefault(f"{kind} {namespace}/{own}", []).append(pod)
+        for name, its in of.items():
+            placed = sum(pod.bound for pod in its)
+            counted = "1 pod" if len(its) == 1 else f"{len(its)} pods"
             self._note(
-                f"{maker} exists ({counted}, {placed} with a node); it is taken to be deleted first"
+                f"{name} exists ({counted}, {placed} with a node); it is taken to be deleted first"
             )
         return found
 
@@ -391,22 +416,24 @@ def _placed(body: Json, namespace: str) -> dict[str, Any]:
     return {**body, "metadata": {**metadata, "namespace": namespace, "uid": uid}}
 
 
-def _maker(pod: Pod) -> tuple[str, str, str]:
-    """Namespace, kind and name of a pod's controller; for a ReplicaSet, of its Deployment."""
-    assert pod.owner is not None
-    kind, name = _controller(pod.owner, pod.labels)
-    return pod.key.namespace, kind, name
+def _makers(pod: Pod) -> Iterator[tuple[str, str]]:
+    """Kind and name of each object that a pod is of, as far as it shows; the topmost first."""
+    if pod.owner is not None:
+        labels = dict(pod.labels)
+        for kind, key in _LABELS.items():
+            if key in labels:
+                yield from _with_above(kind, labels[key])
+        kind, name = pod.owner.kind, pod.owner.name
+        suffix = f"-{labels.get(POD_TEMPLATE_HASH_KEY)}"
+        if kind == "ReplicaSet" and name.endswith(suffix):
+            yield "Deployment", name.removesuffix(suffix)
+        yield from _with_above(kind, name)
+    yield "Pod", pod.key.name
 
 
-def _controller(owner: Owner, labels: Labels) -> tuple[str, str]:
-    suffix = f"-{dict(labels).get(POD_TEMPLATE_HASH_KEY)}"
-    if owner.kind == "ReplicaSet" and owner.name.endswith(suffix):
-        return "Deployment", owner.name.removesuffix(suffix)
-    return owner.kind, owner.name
-
-
-def _of(pod: Pod) -> str:
-    if pod.owner is None:
-        return f"Pod {pod.key}"
-    namespace, kind, name = _maker(pod)
-    return f"{kind} {namespace}/{name}"
+def _with_above(kind: str, name: str) -> Iterator[tuple[str, str]]:
+    """An object, after those that may have made it according to its name."""
+    for above, suffix in _SUFFIXES.get(kind, ()):
+        if (found := suffix.search(name)) is not None:
+            yield above, name[: found.start()]
+    yield kind, name
