@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small manifests that ask for much, and objects that are not what they should be."""
 
+import re
+
 import pytest
 
 from enbloc.errors import UsageError
@@ -23,18 +25,34 @@ def test_what_all_pods_are_made_of_is_bounded() -> None:
         expanded(text)
 
 
-def test_the_claims_of_a_stateful_set_are_bounded_before_any_is_made() -> None:
-    claims = ", ".join(f"{{metadata: {{name: v{at}}}, spec: {{}}}}" for at in range(600))
-    text = f"""
-        apiVersion: apps/v1
-        kind: StatefulSet
-        metadata: {{name: wide}}
-        spec:
-          replicas: 10000
-          volumeClaimTemplates: [{claims}]
-          template: TEMPLATE
-    """
-    with pytest.raises(UsageError, match=r"spec\.volumeClaimTemplates: its pods have more than"):
+CLAIMS = ", ".join(f"{{metadata: {{name: v{at}}}, spec: {{}}}}" for at in range(600))
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "spec", "field"),
+    [
+        (
+            "apps/v1",
+            "StatefulSet",
+            f"{{replicas: 10000, volumeClaimTemplates: [{CLAIMS}], template: TEMPLATE}}",
+            "spec.volumeClaimTemplates",
+        ),
+        (
+            "leaderworkerset.x-k8s.io/v1",
+            "LeaderWorkerSet",
+            (
+                "{replicas: 100, leaderWorkerTemplate: "
+                f"{{size: 100, volumeClaimTemplates: [{CLAIMS}], workerTemplate: TEMPLATE}}}}"
+            ),
+            "spec.leaderWorkerTemplate.volumeClaimTemplates",
+        ),
+    ],
+)
+def test_the_claims_of_all_pods_are_bounded_before_any_is_made(
+    version: str, kind: str, spec: str, field: str
+) -> None:
+    text = f"{{apiVersion: {version}, kind: {kind}, metadata: {{name: wide}}, spec: {spec}}}"
+    with pytest.raises(UsageError, match=f"{re.escape(field)}: its pods have more than"):
         expanded(text)
 
 

@@ -154,6 +154,27 @@ def test_workers_that_wait_for_their_leader_come_after_it() -> None:
     ]
 
 
+def test_each_pod_of_a_leaderworkerset_has_claims_of_its_own() -> None:
+    found = expanded("""
+        apiVersion: leaderworkerset.x-k8s.io/v1
+        kind: LeaderWorkerSet
+        metadata: {name: serve}
+        spec:
+          leaderWorkerTemplate:
+            size: 2
+            volumeClaimTemplates: [{metadata: {name: data}, spec: {}}]
+            leaderTemplate: {spec: {containers: [], volumes: [{name: data}, {name: tmp}]}}
+            workerTemplate: TEMPLATE
+        """)
+    assert [each["metadata"]["name"] for each in found.claims] == ["data-serve-0", "data-serve-0-1"]
+    leader, worker = (each.pod["spec"]["volumes"] for each in found.pods)
+    assert leader == [
+        {"name": "data", "persistentVolumeClaim": {"claimName": "data-serve-0"}},
+        {"name": "tmp"},
+    ]
+    assert worker == [{"name": "data", "persistentVolumeClaim": {"claimName": "data-serve-0-1"}}]
+
+
 RAY = """
     headGroupSpec: {template: TEMPLATE}
     workerGroupSpecs:

@@ -6,10 +6,11 @@ Source: kubernetes v1.36 pkg/controller/statefulset/stateful_set_utils.go newSta
 pkg/controller/deployment/sync.go getNewReplicaSet.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from enbloc.model.names import POD_TEMPLATE_HASH_KEY
-from enbloc.workloads.fields import Fields, MetadataFields, Template, count, read
+from enbloc.workloads.claim_templates import ClaimTemplate, own_claims
+from enbloc.workloads.fields import Fields, Template, count, read
 from enbloc.workloads.making import Maker, Owner
 
 #: The suffix of the name of a Deployment's ReplicaSet; no real hash has any of these letters.
@@ -20,17 +21,12 @@ class _Ordinals(Fields):
     start: int | None = None
 
 
-class _ClaimTemplate(Fields):
-    metadata: MetadataFields
-    spec: dict[str, Any]
-
-
 class _Spec(Fields):
     template: Template
     replicas: int | None = None
     pod_management_policy: str | None = None
     ordinals: _Ordinals | None = None
-    volume_claim_templates: tuple[_ClaimTemplate, ...] | None = None
+    volume_claim_templates: tuple[ClaimTemplate, ...] | None = None
 
 
 class _Set(Fields):
@@ -46,47 +42,23 @@ def stateful_set(make: Maker, owner: Owner) -> None:
         spec.ordinals.start if spec.ordinals else None, "spec.ordinals.start", owner.where, 0
     )
     parallel = spec.pod_management_policy == "Parallel"
-    make.weigh(number * len(spec.volume_claim_templates or ()), owner, "spec.volumeClaimTemplates")
-    listed: Any = spec.template.spec.get("volumes")
-    known = listed if isinstance(listed, list) else []
-    own = {str(each.get("name")): each for each in known if isinstance(each, dict)}
+    claims = spec.volume_claim_templates or ()
+    make.weigh(number * len(claims), owner, "spec.volumeClaimTemplates")
     for index in range(start, start + number):
         name = f"{owner.name}-{index}"
         labels = {
             "apps.kubernetes.io/pod-index": str(index),
             "statefulset.kubernetes.io/pod-name": name,
         }
-        volumes = dict(own)
-        for claim in spec.volume_claim_templates or ():
-            volume = claim.metadata.name or ""
-            claimed = f"{volume}-{name}"
-            volumes[volume] = {"name": volume, "persistentVolumeClaim": {"claimName": claimed}}
-            make.claims.append(_claim(make, owner, claimed, claim))
         make.pod(
             owner,
             spec.template,
             name,
             at="spec.template.spec",
             labels=labels,
-            spec={"volumes": [*volumes.values()]} if volumes else None,
+            spec=own_claims(make, owner, name, spec.template, claims),
             wave=owner.wave if parallel else owner.wave + min(1, index - start),
         )
-
-
-def _claim(make: Maker, owner: Owner, name: str, template: _ClaimTemplate) -> dict[str, Any]:
-    metadata = {
-        "name": name,
-        "namespace": owner.namespace,
-        "uid": make.uid(),
-        "labels": template.metadata.labels or {},
-        "annotations": template.metadata.annotations or {},
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": metadata,
-        "spec": template.spec,
-    }
 
 
 def replicas(make: Maker, owner: Owner) -> None:

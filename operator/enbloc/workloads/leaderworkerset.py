@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """LeaderWorkerSets: the leader and the workers of each group.
 
-Source: lws v0.7 pkg/controllers/leaderworkerset_controller.go
+Source: lws v0.8 pkg/controllers/leaderworkerset_controller.go
 constructLeaderStatefulSetApplyConfiguration; pkg/controllers/pod_controller.go
 constructWorkerStatefulSetApplyConfiguration; pkg/webhooks/pod_webhook.go.
 """
@@ -10,6 +10,7 @@ constructWorkerStatefulSetApplyConfiguration; pkg/webhooks/pod_webhook.go.
 from typing import Any, Final
 
 from enbloc.wire.exclusive_placement import LEADER_WORKER_SET_KEY
+from enbloc.workloads.claim_templates import ClaimTemplate, own_claims
 from enbloc.workloads.fields import Fields, Template, count, read
 from enbloc.workloads.making import Maker, Owner
 
@@ -21,6 +22,7 @@ class _Group(Fields):
     worker_template: Template
     leader_template: Template | None = None
     size: int | None = None
+    volume_claim_templates: tuple[ClaimTemplate, ...] | None = None
 
 
 class _Spec(Fields):
@@ -39,13 +41,15 @@ def leader_worker_set(make: Maker, owner: Owner) -> None:
     group = spec.leader_worker_template
     replicas = count(spec.replicas, "spec.replicas", owner.where)
     size = count(group.size, "spec.leaderWorkerTemplate.size", owner.where)
-    make.check(replicas * max(1, size), owner, "spec.replicas")
+    number = replicas * max(1, size)
+    make.check(number, owner, "spec.replicas")
+    claims, field = group.volume_claim_templates or (), "spec.leaderWorkerTemplate"
+    make.weigh(number * len(claims), owner, f"{field}.volumeClaimTemplates")
     exclusive = LEADER_WORKER_SET_KEY in owner.annotations
     if exclusive:
         make.note(
             f"{owner.where}: annotation {LEADER_WORKER_SET_KEY} is not followed in this answer"
         )
-    field = "spec.leaderWorkerTemplate"
     lead = "leaderTemplate" if group.leader_template is not None else "workerTemplate"
     sized = {f"{_KEY}size": str(size)}
     workers_wave = owner.wave + (exclusive or spec.startup_policy == _LEADER_READY)
@@ -53,24 +57,28 @@ def leader_worker_set(make: Maker, owner: Owner) -> None:
     for index in range(replicas):
         leader = f"{owner.name}-{index}"
         labels = {f"{_KEY}name": owner.name, f"{_KEY}group-index": str(index)}
+        template = group.leader_template or group.worker_template
         make.pod(
             owner,
-            group.leader_template or group.worker_template,
+            template,
             leader,
             at=f"{field}.{lead}.spec",
             labels={**labels, f"{_KEY}worker-index": "0"},
             annotations=sized,
+            spec=own_claims(make, owner, leader, template, claims),
             by=set_of_leaders,
         )
         set_of_workers = _stateful_set(leader, make.uid())
         for worker in range(1, size):
+            name = f"{leader}-{worker}"
             make.pod(
                 owner,
                 group.worker_template,
-                f"{leader}-{worker}",
+                name,
                 at=f"{field}.workerTemplate.spec",
                 labels={**labels, f"{_KEY}worker-index": str(worker)},
                 annotations={**sized, f"{_KEY}leader-name": leader},
+                spec=own_claims(make, owner, name, group.worker_template, claims),
                 wave=workers_wave,
                 by=set_of_workers,
             )
