@@ -135,6 +135,31 @@ def test_replicated_jobs_that_depend_on_others_come_after_these() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("mode", "indexes"),
+    [
+        ("", ["0", "1"]),
+        ("completionMode: null, ", ["0", "1"]),
+        ("completionMode: NonIndexed, ", [None, None]),
+    ],
+)
+def test_the_jobs_of_a_jobset_are_indexed_unless_they_say_otherwise(
+    mode: str, indexes: list[str | None]
+) -> None:
+    found = expanded(f"""
+        apiVersion: jobset.x-k8s.io/v1alpha2
+        kind: JobSet
+        metadata: {{name: rl}}
+        spec:
+          replicatedJobs:
+          - {{name: w, template: {{spec: {{{mode}parallelism: 2, template: TEMPLATE}}}}}}
+        """)
+    key = "batch.kubernetes.io/job-completion-index"
+    metadata = [each.pod["metadata"] for each in found.pods]
+    assert [each["labels"].get(key) for each in metadata] == indexes
+    assert [each["annotations"].get(key) for each in metadata] == indexes
+
+
 def test_workers_that_wait_for_their_leader_come_after_it() -> None:
     found = expanded("""
         apiVersion: leaderworkerset.x-k8s.io/v1

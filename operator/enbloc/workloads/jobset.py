@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """JobSets: their Jobs, with the labels that identify pods; dependent Jobs come in later waves.
 
-Source: jobset v0.10 pkg/controllers/jobset_controller.go constructJob, labelAndAnnotateObject.
+Source: jobset v0.10 pkg/controllers/jobset_controller.go constructJob, labelAndAnnotateObject;
+pkg/webhooks/jobset_webhook.go Default.
 """
 
 from collections.abc import Mapping
@@ -141,7 +142,12 @@ def _job(owner: Owner, job: _ReplicatedJob, index: int, keys: Mapping[str, str])
         "labels": {**(inner.get("labels") or {}), **keys},
         "annotations": {**(inner.get("annotations") or {}), **said},
     }
-    of = template if isinstance(template, dict) else {}
+    spec = {
+        **job.template.spec,
+        "completionMode": job.template.spec.get("completionMode") or "Indexed",
+        "template": {**(template if isinstance(template, dict) else {}), "metadata": marked},
+        "suspend": False,
+    }
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -150,5 +156,5 @@ def _job(owner: Owner, job: _ReplicatedJob, index: int, keys: Mapping[str, str])
             "labels": {**(given.labels or {}), **keys},
             "annotations": {**(given.annotations or {}), **said},
         },
-        "spec": {**job.template.spec, "template": {**of, "metadata": marked}, "suspend": False},
+        "spec": spec,
     }
