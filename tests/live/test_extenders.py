@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from enbloc.client.errors import Fenced, Forbidden, Unreachable
+from enbloc.client.errors import APIError, Fenced, Forbidden, NotFound, Unreachable
 from enbloc.config import default_profiles
 from enbloc.engine.effects import AskExtender
 from enbloc.engine.events import BindRefused, Bound, Event, ExtenderAnswer
@@ -31,6 +31,8 @@ TARGET = Target("plan-1", KEY, UID, "n1")
 POD = Pod(KEY, UID, PodSpec())
 VICTIM = Pod(PodKey("ns", "victim"), PodUID("u2"), PodSpec())
 GONE = Pod(PodKey("ns", "gone"), PodUID("u3"), PodSpec())
+#: The answer of a proxy that knows no API server.
+NOTHING_THERE = NotFound("get", "pods", "default backend - 404", code=404)
 
 
 def shown(node: str = "", uid: str = UID, **requests: str) -> dict[str, Any]:
@@ -53,6 +55,16 @@ class World:
 
     def show(self, node: str = "", uid: str = UID, **requests: str) -> None:
         self.client.store.objects["pods", "p"] = shown(node, uid, **requests)
+
+    def fail_once(self, error: APIError) -> None:
+        """Fail the next read with this error."""
+        failures = [error]
+
+        def fail(verb: str) -> None:
+            if verb == "get" and failures:
+                raise failures.pop()
+
+        self.client.before = fail
 
     async def ask(self, *, filter: bool = True, prioritize: bool = False) -> ExtenderAnswer:  # noqa: A002
         ask = AskExtender("q", "enbloc", 0, POD, ("n1", "n2"), filter, prioritize)
@@ -159,16 +171,17 @@ async def test_nothing_is_asked_about_a_pod_that_is_gone_or_another() -> None:
     assert fake.asked == []
 
 
-async def test_a_server_that_is_away_is_asked_again_for_the_pod() -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(Unreachable("get", "pods", "away", sent=False), id="the server is away"),
+        pytest.param(NOTHING_THERE, id="a proxy finds nothing"),
+    ],
+)
+async def test_a_server_that_does_not_answer_is_asked_again_for_the_pod(error: APIError) -> None:
     fake = FakeExtender(filter={"NodeNames": ["n1"]})
-    failures = [Unreachable("get", "pods", "away", sent=False)]
-
-    def away(_: str) -> None:
-        if failures:
-            raise failures.pop()
-
     async with fake.serving(), world(fake) as here:
-        here.client.before = away
+        here.fail_once(error)
         assert (await here.ask()).feasible == ("n1",)
 
 
@@ -256,11 +269,43 @@ async def test_an_answer_that_shows_no_pod_is_asked_for_again() -> None:
         assert (await here.ask()).feasible == ("n2",)
 
 
-async def test_a_pod_that_cannot_be_read_is_left_to_the_api_server() -> None:
+async def test_a_proxy_that_finds_nothing_takes_no_pod_from_its_extender() -> None:
+    fake = FakeExtender(bind={})
+    async with fake.serving(), world(fake, managed={"example.com/gpu": True}) as here:
+        here.show(**{"example.com/gpu": "1"})
+        here.fail_once(NOTHING_THERE)
+        assert await here.bind() == Bound("plan-1", UID)
+    assert (len(fake.asked), here.bindings) == (1, 0)
+
+
+async def test_a_pod_that_may_not_be_read_is_bound_by_nobody() -> None:
+    fake = FakeExtender(bind={})
+    async with fake.serving(), world(fake, managed={"example.com/gpu": True}) as here:
+        here.show(**{"example.com/gpu": "1"})
+        here.fail_once(Forbidden("get", "pods", "the authorizer is away", code=403))
+        refused = await here.bind()
+    assert (len(fake.asked), here.bindings) == (0, 0)
+    assert isinstance(refused, BindRefused)
+    assert refused.cause is RefusalCause.SCHEDULER_ERROR
+    assert refused.message == "cannot get pods: 403: the authorizer is away"
+
+
+async def test_a_pod_whose_spec_is_unreadable_is_bound_by_nobody() -> None:
     fake = FakeExtender(bind={})
     async with fake.serving(), world(fake, managed={"example.com/gpu": True}) as here:
         here.client.store.objects["pods", "p"] = {**shown(), "spec": 3}
         here.client.after = lambda _: here.show()
+        refused = await here.bind()
+    assert (len(fake.asked), here.bindings) == (0, 0)
+    assert isinstance(refused, BindRefused)
+    assert refused.cause is RefusalCause.SCHEDULER_ERROR
+    assert "unreadable answer" in refused.message
+
+
+async def test_the_binding_shows_that_a_pod_is_gone() -> None:
+    fake = FakeExtender(bind={})
+    async with fake.serving(), world(fake, managed={"example.com/gpu": True}) as here:
+        here.show(uid="another")
         await here.bind()
     assert (len(fake.asked), here.bindings) == (0, 1)
 

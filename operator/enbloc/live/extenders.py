@@ -163,7 +163,11 @@ class Extenders:
         Raises:
             Fenced: nothing was sent, because this process may no longer be the leader.
         """
-        for extender in await self._binders(profile, binding):
+        try:
+            binders = await self._binders(profile, binding)
+        except APIError as error:  # its extender, if any, must not be passed over
+            return Refused(RefusalCause.SCHEDULER_ERROR, str(error))
+        for extender in binders:
             try:
                 with self._client.writing("bind", str(extender.url)) as sending:
                     sending()
@@ -188,16 +192,19 @@ class Extenders:
         return next(each for each in self._clients if each.extender == extender)
 
     async def _binders(self, profile: str, binding: Binding) -> Sequence[Extender]:
-        """The extenders of a profile that bind this pod; it is read if that depends on the pod."""
+        """The extenders of a profile that bind this pod; it is read if that depends on the pod.
+
+        Raises:
+            APIError: it may not or cannot be read.
+        """
         binders = [each for each in self._profiles[profile] if each.bind_verb]
         if all(not each.managed for each in binders):
             return binders
         try:
             raw = await self._pod(PodKey(binding.namespace, binding.name), PodUID(binding.uid))
-            shown = readable(_POD, raw, "get", PODS.label())
-        except (APIError, ExtenderFailed):
+        except ExtenderFailed:
             return ()  # the pod is gone, as the Binding will show
-        pod = codec.pod(shown)
+        pod = codec.pod(readable(_POD, raw, "get", PODS.label()))
         return [each for each in binders if each.interested(pod)]
 
     async def _settled(
@@ -225,8 +232,10 @@ class Extenders:
                 raw = await self._client.request("get", PODS, key.name, key.namespace)
                 shown = readable(_IDENTIFIED, raw, "get", PODS.label())
                 plain = readable(without_managed_fields, raw, "get", PODS.label())
-            except NotFound:
-                break
+            except NotFound as missing:
+                if not missing.resource_missing:
+                    break
+                await asyncio.sleep(backoff.next())  # from a proxy: every API server has pods
             except (Unreachable, ServerError, TooManyRequests, Unauthorized):
                 await asyncio.sleep(backoff.next())
             else:
