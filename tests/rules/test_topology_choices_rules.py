@@ -201,6 +201,29 @@ def test_a_role_that_comes_says_what_its_own_rack_lacks() -> None:
     assert "rack z/b/r2 has room for 1 of 2" in w.pod_conditions("g-b-0")[-1][1]
 
 
+# ── how many domains are tried ───────────────────────────────────────────────────────────────────
+
+
+def full_racks(count: int) -> str:
+    """Racks of two nodes of four CPUs: by sums, each has room for what `unlike` makes."""
+    return " ".join(f"n{rack}x{node}=z/b/r{rack}:4" for rack in range(count) for node in "ab")
+
+
+def unlike(of: World, role: str) -> None:
+    """Four members of a role; no two of them fit on a node of four CPUs, but for the small ones."""
+    for index, cpu in enumerate((3, 3, 2, 2)):
+        of.member(f"g-{role}-{index}", "g", role=role, spec=spec(cpu=cpu))
+
+
+def test_a_role_is_tried_in_as_many_racks_as_its_group_would_be() -> None:
+    """Semantics §11.3 and §11.7."""
+    w = fabric(f"{full_racks(20)} c1=z/b/big:16 c2=z/b/big:16")
+    w.group("g", 4, roles=[("x", 4)], topology_parts=(part("x", "rack"),), timeout=60)
+    unlike(w, "x")
+    w.settle()
+    assert where(w, "x") == {"c"}
+
+
 # ── slices ───────────────────────────────────────────────────────────────────────────────────────
 
 

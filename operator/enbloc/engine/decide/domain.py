@@ -10,6 +10,7 @@
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -260,7 +261,7 @@ class _Search:
     ) -> PlacedFloor:
         """Place the deficit where a trial allows it, and each part in a domain there."""
         if locality.parts:
-            return self._with_a_share(facts, locality, trial)
+            return self._parts_first(facts, locality.parts, trial)
         floor = self._place(facts, trial, steps)
         self.steps -= floor.outcome.steps
         return floor
@@ -292,7 +293,11 @@ class _Search:
         if not mask.all():
             reason = _outside(candidates, candidate.level, candidate.domain, trial)
             within = inside(trial, mask, reason)
-        floor = self._within(facts, locality, within, steps)
+        share = self._tries
+        if candidate.level >= 0 or mask is not candidate.masks[-1]:  # there may be other rows
+            share = max(_OF_A_PART * _parts(locality), share // 4)
+        with self._at_most(share):
+            floor = self._within(facts, locality, within, steps)
         if floor.outcome.failed or locality.parts:
             return floor
         return _in_rank_order(floor, candidates, trial)
@@ -326,14 +331,13 @@ class _Search:
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 
-    def _with_a_share(self, facts: GroupFacts, locality: Locality, trial: Trial) -> PlacedFloor:
-        """Place all parts on some rows, for a quarter of the tries: there may be other rows."""
-        before = self._tries
-        share = min(before, max(_OF_A_PART * _parts(locality), before // 4))
-        self._tries = share
-        floor = self._parts_first(facts, locality.parts, trial)
-        self._tries = before - (share - self._tries)
-        return floor
+    @contextmanager
+    def _at_most(self, tries: int) -> Iterator[None]:
+        """Try no more domains than this meanwhile; what is left of them is given back."""
+        kept = max(0, self._tries - tries)
+        self._tries -= kept
+        yield
+        self._tries += kept
 
     def _parts_first(
         self, facts: GroupFacts, parts: Sequence[Locality], trial: Trial
