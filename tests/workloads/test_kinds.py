@@ -445,6 +445,30 @@ def test_a_train_job_has_the_nodes_that_it_asks_for_of_its_runtime() -> None:
     )
 
 
+def test_what_a_train_job_says_of_resources_is_added_to_its_runtime_s() -> None:
+    resources = "{requests: {cpu: 16, nvidia.com/gpu: 4}, limits: {memory: 64Gi}}"
+    runtime = RUNTIME.replace("image: i}", f"image: i, resources: {resources}}}")
+    [container] = expanded(TRAIN_JOB + runtime).pods[0].pod["spec"]["containers"]
+    assert container["resources"] == {
+        "requests": {"cpu": 16, "nvidia.com/gpu": 8},
+        "limits": {"memory": "64Gi"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("policy", "asked", "nodes"), [("", "", 4), ("", "numNodes: 2, ", 2), ("mlPolicy: {}", "", 1)]
+)
+def test_without_a_policy_a_train_job_has_the_nodes_that_the_job_of_its_runtime_says(
+    policy: str, asked: str, nodes: int
+) -> None:
+    label = "metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}"
+    template = "        template:\n"
+    spec = f"{template}          {label}\n          spec:\n            parallelism: 4\n"
+    runtime = RUNTIME.replace("mlPolicy: {numNodes: 1}", policy)
+    runtime = runtime.replace(f"{template}          spec:\n", spec, 1)
+    assert len(expanded(TRAIN_JOB.replace("numNodes: 2, ", asked) + runtime).pods) == nodes
+
+
 def test_the_jobset_of_a_train_job_has_the_labels_and_annotations_of_its_runtime() -> None:
     key = "alpha.jobset.sigs.k8s.io/exclusive-topology"
     marks = f"metadata: {{labels: {{a: x, b: x}}, annotations: {{{key}: rack}}}}"

@@ -3,7 +3,8 @@
 """TrainJobs of Kubeflow Trainer: the JobSet of their runtime; the files must hold the runtime too.
 
 Source: trainer v2.1 pkg/runtime/framework/plugins/{plainml,torch,mpi,jobset,coscheduling,volcano};
-pkg/runtime/core/trainingruntime.go; of runtimePatches: v2.2.
+pkg/runtime/core/trainingruntime.go; of runtimePatches: v2.2; of resourcesPerNode: v2.3
+pkg/util/trainingruntime/trainingruntime.go MergeResourceRequirements.
 """
 
 from collections import defaultdict
@@ -86,17 +87,17 @@ class _Nodes(NamedTuple):
 
     Attributes:
         asked: as the TrainJob says; None = it does not say.
-        default: as the runtime says.
-        mpi: the runtime's policy for MPI; None = it has another one.
+        default: as the policy of the runtime says; None = it has no policy.
+        mpi: the runtime's policy for MPI; None = it has another one, or none.
     """
 
     asked: int | None
-    default: int
+    default: int | None
     mpi: _MPI | None
 
     @property
-    def number(self) -> int:
-        """How many there are, including an MPI launcher that is one of them."""
+    def number(self) -> int | None:
+        """How many there are, including an MPI launcher that is one of them; None = not said."""
         return self.default if self.asked is None else self.asked
 
     def of(self, job: str, *, trains: bool) -> int | None:
@@ -167,7 +168,9 @@ def _nodes(owner: Owner, spec: _Spec, runtime: _RuntimeSpec) -> _Nodes:
     asked = spec.trainer.num_nodes if spec.trainer is not None else None
     if asked is not None:
         asked = count(asked, "spec.trainer.numNodes", owner.where)
-    policy = runtime.ml_policy or _Policy()
+    policy = runtime.ml_policy
+    if policy is None:
+        return _Nodes(asked, None, None)
     where = f"{spec.runtime_ref.kind} {spec.runtime_ref.name}"
     default = count(policy.num_nodes, "spec.mlPolicy.numNodes", where)
     return _Nodes(asked, default, policy.mpi)
@@ -291,11 +294,14 @@ def _parts(of: Json, field: str) -> list[dict[str, Any]]:
 
 
 def _with_resources(pod: dict[str, Any], resources: Json) -> dict[str, Any]:
-    """The pod template, with these resources for the container that trains."""
+    """The pod template, with these resources over those of the container that trains.
+
+    Trainer v2.1 and v2.2 drop the container's own instead.
+    """
     spec = _part(pod, "spec")
     given = spec.get("containers")
     containers = [
-        {**each, "resources": resources}
+        {**each, "resources": _merged(_part(each, "resources"), resources)}
         if isinstance(each, dict) and each.get("name") == _NODE
         else each
         for each in (given if isinstance(given, list) else ())
