@@ -84,6 +84,18 @@ def test_a_job_of_a_jobset_has_the_owner_of_its_pods() -> None:
     assert a_job(template=TEMPLATE).owner == "u"
 
 
+def test_a_job_of_a_jobset_has_the_podgroup_of_its_part() -> None:
+    """Semantics §6.6."""
+    key = "jobset.sigs.k8s.io/"
+    labels = {f"{key}jobset-name": "s", f"{key}replicatedjob-name": "then"}
+    part = a_job(template={"metadata": {"labels": labels}})
+    assert part.group == GroupKey("n", group_name("JobSet", "s"))
+    assert part.wave == GroupKey("n", group_name("JobSet", "s", part="then"))
+    named = a_job(template={"metadata": {"labels": labels | LABELS}})
+    assert (named.group, named.wave) == (TRAIN, None)
+    assert a_job().wave is None
+
+
 def test_what_a_job_leaves_out() -> None:
     bare, queue = a_job(), a_job(parallelism=4)
 

@@ -137,6 +137,41 @@ def test_the_end_of_what_once_controlled_members_is_known_although_they_are_gone
     assert members.creators(OTHER, ["uid-j", "unknown"]) == {"uid-j": ended}
 
 
+def test_a_job_of_a_later_part_is_a_creator_of_that_part_alone_once_it_has_a_podgroup() -> None:
+    """Semantics §6.6, §7.2."""
+    exist = set[GroupKey]()
+    members = Members(groups=exist)
+    later = replace(NAMING, wave=OTHER)
+    assert members.put_creator(later) == {TRAIN}
+    assert members.regroup(OTHER) == set()
+    assert members.creators(TRAIN) == {"uid-j": later}, "there is no PodGroup of the part"
+    exist.add(OTHER)
+    assert members.regroup(OTHER) == {TRAIN, OTHER}
+    assert members.regroup(OTHER) == set()
+    ended = replace(later, ended=False)
+    assert members.put_creator(ended) == {OTHER}
+    assert members.creators(TRAIN, ["uid-j"]) == {}, "though its pods were once seen there"
+    assert members.creators(OTHER) == {"uid-j": replace(ended, group=OTHER)}
+    members.remove_creator("uid-j")
+    assert members.creators(OTHER) == {"uid-j": replace(ended, group=OTHER)}
+
+
+def test_a_job_of_a_later_part_stays_in_its_podgroup_when_that_is_deleted() -> None:
+    """Semantics §6.6."""
+    exist = {OTHER}
+    members = Members(groups=exist)
+    later = replace(NAMING, wave=OTHER)
+    assert members.put_creator(later) == {OTHER}
+    exist.clear()
+    assert members.put_creator(later) == set()
+    assert members.put_creator(replace(later, succeeded=1)) == {OTHER}
+    assert members.creators(TRAIN) == {}
+    assert members.remove_creator("uid-j") == {OTHER}
+    exist.add(OTHER)
+    assert members.regroup(OTHER) == set(), "nothing is kept of a Job that is gone"
+    assert members.creators(OTHER) == {}
+
+
 def test_a_pod_that_a_job_adopts_counts_as_its_pod() -> None:
     members = Members()
     members.put(pod(), ready=False)

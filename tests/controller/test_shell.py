@@ -18,6 +18,7 @@ from enbloc.controller import run_controller
 from enbloc.model import names
 from enbloc.process.embedding import embedded
 from enbloc.telemetry import Health
+from enbloc.wire.auto_groups import group_name
 from tests.controller.conftest import (
     World,
     condition,
@@ -168,12 +169,15 @@ async def test_nothing_is_written_when_nothing_changes(world: World) -> None:
 
 
 SINCE = "2026-11-21T05:00:00Z"
+OF_THE_GROUP = {names.POD_GROUP_KEY: "train"}
 
 
-async def a_job(world: World, name: str, **spec: Any) -> dict[str, Any]:
-    """Create a Job whose pods are members of the group; gives the reference of an owner."""
+async def a_job(
+    world: World, name: str, labels: dict[str, str] = OF_THE_GROUP, **spec: Any
+) -> dict[str, Any]:
+    """Create a Job whose pods have these labels; gives the reference of an owner."""
     template = {
-        "metadata": {"labels": {names.POD_GROUP_KEY: "train"}},
+        "metadata": {"labels": labels},
         "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "none"}]},
     }
     spec = {"parallelism": 1, "completions": 1, **spec, "template": template}
@@ -245,6 +249,29 @@ async def test_a_job_that_is_rerun_and_fails_within_a_second_is_not_said_to_have
 
         status = await world.until("Failed", failed=1)
         assert condition(status, "Finished")["reason"] == "Failed"
+
+
+async def test_each_part_of_a_jobset_ends_with_its_own_jobs_once_it_has_a_podgroup(
+    world: World,
+) -> None:
+    """Semantics §6.6, §7.2."""
+    key = "jobset.sigs.k8s.io/"
+    attempt = {f"{key}jobset-name": "w", f"{key}jobset-uid": "set", f"{key}restart-attempt": "0"}
+    whole, later = group_name("JobSet", "w"), group_name("JobSet", "w", part="then")
+    async with controller(world):
+        await world.group(whole, minMember=1)
+        for part in ("first", "then"):
+            await a_job(world, part, attempt | {f"{key}replicatedjob-name": part})
+        await world.scheduler_says("True", "Scheduled", whole, run="set/0", succeeded=1)
+        await completes(world, "first", 1)
+        await world.until("Running", whole)
+
+        await world.group(later, minMember=1)
+        await world.until("Succeeded", whole)
+        await world.scheduler_says("True", "Scheduled", later, run="set/0")
+        await world.until("Starting", later)
+        await ends(world, "then", "FailureTarget", "Failed", failed=1)
+        await world.until("Failed", later)
 
 
 async def test_a_job_that_is_too_small_for_its_group_is_named_until_it_is_mended(

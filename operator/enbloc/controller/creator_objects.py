@@ -164,17 +164,19 @@ def _creator(kind: str, metadata: _Metadata, template: _Template | None) -> Crea
     native = template.spec.scheduling_group if template and template.spec else None
     named = (native.pod_group_name if native else None) or ""
     member = readable(membership(of.labels or {}, of.annotations or {}, named))
-    group, role = member.group, member.role
+    group, wave, role = member.group, "", member.role
     if not group:
         owner = OwnerReference(_API_VERSIONS.get(kind, ""), kind, metadata.name, metadata.uid)
         auto = auto_group(of.labels or {}, owner)
-        group, role = (auto.name, auto.role) if auto else ("", "")
+        group, wave, role = (auto.name, auto.wave, auto.role) if auto else ("", "", "")
+    namespace = metadata.namespace or ""
     above = controller_of(metadata.owner_references) or OwnerReference()
     return Creator(
         kind=kind,
         name=metadata.name,
         uid=metadata.uid,
-        group=GroupKey(metadata.namespace or "", group) if group else None,
+        group=GroupKey(namespace, group) if group else None,
+        wave=GroupKey(namespace, wave) if wave else None,
         role=role,
         by_field=bool(named) and group == named,
         above_kind=clipped(above.kind, _MOST_NAMED),

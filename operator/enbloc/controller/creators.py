@@ -45,6 +45,7 @@ class Creator:
 
     Attributes:
         group: the group that its pod template names, or that is made for it; None = none.
+        wave: the group of its part of a workload, if that part may have its own; None = it cannot.
         role: the role that the template names; "" = none.
         by_field: the template names the group by `spec.schedulingGroup`.
         above_kind: the kind of its own controller; "" = it has none.
@@ -69,6 +70,7 @@ class Creator:
     name: str
     uid: str
     group: GroupKey | None = None
+    wave: GroupKey | None = None
     role: str = ""
     by_field: bool = False
     above_kind: str = ""
@@ -91,6 +93,11 @@ class Creator:
     def owner(self) -> str:
         """The owner of its pods, as a run has it."""
         return short(self.restart or self.uid)
+
+    @property
+    def apart(self) -> bool:
+        """Whether its pods are in the group of their part, not in that of the whole workload."""
+        return self.wave is not None and self.group == self.wave
 
     @property
     def understood(self) -> bool:

@@ -3,7 +3,7 @@
 """The table of members: which pods are in which group, and what creates them."""
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Collection
+from collections.abc import Collection, Container
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
@@ -79,16 +79,22 @@ class Members:
 
     Args:
         adoptions: the Kubernetes PodGroups whose pods belong to other groups.
+        groups: the PodGroups that exist.
     """
 
-    def __init__(self, adoptions: Adoptions | None = None) -> None:
+    def __init__(
+        self, adoptions: Adoptions | None = None, groups: Container[GroupKey] = ()
+    ) -> None:
         self._adoptions = adoptions or Adoptions()
+        self._groups = groups
         self._group_of: dict[PodUID, GroupKey] = {}
         self._members: Grouped[GroupKey, PodUID, Member] = Grouped()
         self._owned: defaultdict[str, Counter[GroupKey]] = defaultdict(Counter)
         self._schedulers: defaultdict[GroupKey, Counter[str]] = defaultdict(Counter)
         self._creators: dict[str, Creator] = {}
         self._named: Index[GroupKey, str] = Index()
+        #: Creators in the group of the whole, by that of their part.
+        self._waves: Index[GroupKey, str] = Index()
         self._deleted: deque[str] = deque()
 
     def of(self, group: GroupKey) -> Collection[Member]:
@@ -106,13 +112,14 @@ class Members:
 
         Args:
             group: the group.
-            seen: UIDs of former members' controllers; those that have ended count too.
+            seen: UIDs of former members' controllers; those that have ended count too, unless they
+                are now in the group of their part.
         """
         found = {member.controller for member in self.of(group)}
         for key in (group, *self._adoptions.under(group)):
             found.update(self._named.get(key, ()))
-        ended = (self._creators.get(uid) for uid in seen)
-        found |= {each.uid for each in ended if each is not None and each.ended is not None}
+        former = (self._creators[uid] for uid in seen if uid in self._creators)
+        found |= {each.uid for each in former if each.ended is not None and not each.apart}
         known = sorted(found & self._creators.keys())
         return {uid: self._settled(self._creators[uid]) for uid in known}
 
@@ -162,8 +169,15 @@ class Members:
     # ── creators ─────────────────────────────────────────────────────────────────────────────
 
     def put_creator(self, creator: Creator) -> set[GroupKey]:
-        """Take in a creator; only those that name a group, or have ended, are kept."""
-        before = self._creators.get(creator.uid)
+        """Take in a creator; only those that name a group, or have ended, are kept.
+
+        As its pods, it is in the group of its part from the moment there is one, and stays there
+        if that is deleted (semantics §6.6).
+        """
+        before, wave = self._creators.get(creator.uid), creator.wave
+        apart = wave in self._groups or (before is not None and before.group == wave)
+        if wave is not None and apart:
+            creator = replace(creator, group=wave)
         if before == creator:
             return set()
         touched = self._forget(creator.uid)
@@ -171,8 +185,15 @@ class Members:
             self._creators[creator.uid] = creator
             if creator.group is not None:
                 self._named.add(creator.group, creator.uid)
+            if wave is not None and not apart:
+                self._waves.add(wave, creator.uid)
             touched |= self._touched(creator)
         return touched
+
+    def regroup(self, wave: GroupKey) -> set[GroupKey]:
+        """Move the creators of a part of a workload to its group, if that exists now."""
+        of_part = [self._creators[uid] for uid in self._waves.get(wave, ())]
+        return {group for creator in of_part for group in self.put_creator(creator)}
 
     def remove_creator(self, uid: str) -> set[GroupKey]:
         """Remove a creator; one that ended stays for a while, as its end decides the group's."""
@@ -192,6 +213,8 @@ class Members:
             return set()
         if creator.group is not None:
             self._named.drop(creator.group, uid)
+        if creator.wave is not None:
+            self._waves.drop(creator.wave, uid)
         return self._touched(creator)
 
     def _touched(self, creator: Creator) -> set[GroupKey]:

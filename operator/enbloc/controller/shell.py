@@ -92,7 +92,7 @@ class Controller:
         self._options = options
         self._problems = ActiveProblems()
         self._auto = AutoGroups(unknown=False)
-        self._members = Members(self._auto.adoptions)
+        self._members = Members(self._auto.adoptions, self._auto.groups)
         self._elector = candidate(
             client,
             options,
@@ -298,7 +298,8 @@ class Controller:
             pods = self._auto.group(key, codec_groups.adoptions(found))
         else:
             pods = self._auto.group_gone(key)
-        for group in regrouped(pods, self._members, self._auto):
+        moved = regrouped(pods, self._members, self._auto)
+        for group in (*self._members.regroup(key), *moved):
             self._ask(group)
 
     def _says(self, resource: Resource) -> Callable[[str | None], None]:

@@ -211,6 +211,7 @@ class AutoGroups:
 
     Attributes:
         adoptions: the Kubernetes PodGroups whose pods other groups adopt.
+        groups: the PodGroups that exist.
     """
 
     def __init__(self, *, unknown: bool) -> None:
@@ -219,7 +220,7 @@ class AutoGroups:
         self._candidates: dict[PodUID, _Candidate] = {}
         self._in: Index[str, PodUID] = Index()
         self._on: Index[GroupKey, PodUID] = Index()
-        self._groups: set[GroupKey] = set()
+        self.groups: Final[set[GroupKey]] = set()
         self.adoptions: Final = Adoptions()
 
     def pod(self, found: PodObject, pod: Pod, *, ready: bool = False) -> Pod:
@@ -287,8 +288,8 @@ class AutoGroups:
             adoptions: the roles in which it adopts pods of Kubernetes PodGroups, by PodGroup.
         """
         touched = self.adoptions.put(key, adoptions)
-        if key not in self._groups:
-            self._groups.add(key)
+        if key not in self.groups:
+            self.groups.add(key)
             touched.append(key)
         return self._regrouped(touched)
 
@@ -299,7 +300,7 @@ class AutoGroups:
         they would be bound one by one, as a partially bound gang. A pod changes groups only once,
         however often the PodGroup is deleted.
         """
-        self._groups.discard(key)
+        self.groups.discard(key)
         return self._regrouped(self.adoptions.put(key, {}))
 
     def _regrouped(self, groups: Iterable[GroupKey]) -> list[Pod]:
@@ -325,7 +326,7 @@ class AutoGroups:
         elif said == "false" or (not said and auto.kind not in kinds):
             return pod
         wave = GroupKey(pod.key.namespace, auto.wave)
-        apart = wave in self._groups or (before is not None and before.pod.group == wave)
+        apart = wave in self.groups or (before is not None and before.pod.group == wave)
         key = wave if apart else GroupKey(pod.key.namespace, auto.name)
         return replace(pod, group=key, role=auto.role)
 
