@@ -11,15 +11,20 @@ from prometheus_client import REGISTRY
 
 from enbloc.client.errors import Fenced
 from enbloc.client.paths import RESOURCE_CLAIMS, Resource
-from enbloc.framework.act import Reply
+from enbloc.framework.act import Reply, Target
+from enbloc.framework.changes import node_of
+from enbloc.live.binding import MemberApi
 from enbloc.live.object_watches import ObjectWatches
 from enbloc.live.objects import REQUESTS
-from tests.client.fake import HTML, Handler, Script, answer, refusal, resets, says, talking_to
+from enbloc.model.pods import PodKey, PodUID
+from tests.client.fake import HTML, Handler, Script, answer, pod, refusal, resets, says, talking_to
 from tests.live.objects import objects
 
 CLAIM = "PersistentVolumeClaim"
 CLAIMS = "persistentvolumeclaims"
 CLAIM_PATH = "/api/v1/namespaces/ns/persistentvolumeclaims/c"
+#: A proxy that knows no API server.
+NO_PAGE = says(lambda: web.Response(status=404, text="404 page not found"))
 
 
 async def test_a_patch_is_a_merge_of_the_object_or_of_its_status() -> None:
@@ -127,6 +132,13 @@ async def test_a_pod_group_of_kubernetes_is_read_in_the_version_that_is_served()
         pytest.param(
             says(lambda: answer({}, 429, **{"Retry-After": "3600"})), 429, True, "429", id="busy"
         ),
+        pytest.param(
+            NO_PAGE,
+            0,
+            True,
+            "cannot get persistentvolumeclaims: 404: 404 page not found",
+            id="a proxy finds nothing",
+        ),
         pytest.param(resets, 0, True, "cannot get persistentvolumeclaims", id="a reset"),
         pytest.param(HTML, 0, True, "unreadable answer", id="a proxy's page"),
         pytest.param(says(lambda: web.Response(body=b"[]")), 0, True, "unreadable", id="a list"),
@@ -139,6 +151,33 @@ async def test_whatever_comes_is_an_answer_and_no_exception(
         reply = await objects(client).read("p", CLAIM, "ns", "c")
     assert (reply.ok, reply.code, reply.passing) == (False, code, passing)
     assert words in reply.message
+
+
+@pytest.mark.parametrize("code", [404, 409, 429, 503])
+async def test_what_a_webhook_denies_is_forbidden_whatever_the_code(code: int) -> None:
+    """semantics §3.4"""
+    text = 'admission webhook "policy.test" denied the request: queues.test "a" not found'
+    async with talking_to(says(lambda: refusal(code, "Denied", text, name="a"))) as client:
+        reply = await objects(client).patch("p", CLAIM, "ns", "c", {}, status=False)
+    assert (reply.code, reply.passing, reply.retry_after) == (403, False, 0.0)
+    assert reply.message == f"cannot patch persistentvolumeclaims: {code} Denied: {text}"
+
+
+@pytest.mark.parametrize("kind", ["Node", "Pod", "PersistentVolume", "ResourceClaim"])
+async def test_nothing_is_gone_because_a_proxy_does_not_find_it(kind: str) -> None:
+    """semantics §3.4"""
+    async with talking_to(NO_PAGE) as client:
+        reply = await objects(client).read("p", kind, "ns", "x")
+    assert (reply.code, reply.passing) == (0, True)
+
+
+async def test_a_bound_pod_that_a_proxy_does_not_find_is_bound() -> None:
+    """semantics §3.4"""
+    script = Script(NO_PAGE, says(lambda: answer(pod("p", 1, "u1", nodeName="n1"))))
+    target = Target("plan-1", PodKey("default", "p"), PodUID("u1"), "n1")
+    async with talking_to(script) as client:
+        member = MemberApi(client, lambda: None, objects(client), "plan-1")
+        assert await node_of(member, target) == "n1"
 
 
 def asks(code: int, seconds: str) -> Handler:

@@ -47,7 +47,8 @@ class Reply:
     """What the API server answered.
 
     Attributes:
-        code: the HTTP status; 0 when no answer came.
+        code: the HTTP status; 0 when no answer came, or only that of a proxy; 403 for all that a
+            webhook or a policy denied.
         body: the object, if the request succeeded.
         message: why it failed, with the verb and the resource; "" if it succeeded.
         retry_after: seconds to wait before the next request, as the server asks (30 at most); 0 =
