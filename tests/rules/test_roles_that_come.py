@@ -10,10 +10,12 @@ import pytest
 from enbloc.model.groups import OnIncomplete
 from enbloc.model.pods import Owner
 from tests.rules.world import ONE_A_NODE, World
+from tests.world.builders import spec
 
 CLUSTER = Owner("RayCluster", "ray", "ray-uid", "ray.io/v1")
 AT_FIRST = (("head", 1), ("a", 1))
 WITH_B = (*AT_FIRST, ("b", 2))
+NOWHERE = spec(cpu=1, node_selector=(("pool", "x"),))
 
 
 @pytest.fixture
@@ -43,6 +45,11 @@ def came(world: World, *members: str) -> None:
     for name in members:
         world.member(name, "ray", role="b", owner=CLUSTER)
     world.settle()
+
+
+def said_of(world: World, name: str) -> str:
+    """What a pod waits for."""
+    return world.pod_conditions(name)[-1][1]
 
 
 def full(world: World, *but: str) -> None:
@@ -208,6 +215,49 @@ def test_several_come_and_one_that_does_not_fit_keeps_no_other_from_being_placed
     world.settle()
     assert "c0" in world.where()
     assert world.where("b") == {}
+
+
+@pytest.mark.parametrize("role", ["a", "c"])
+def test_a_role_that_waits_is_woken_whatever_other_members_wait_for(role: str) -> None:
+    """Semantics §2.5, §9.2: one of a role that runs, or of another role that comes."""
+    world = World()
+    world.node("n0", 12)
+    world.pod("other", node="n0", spec=spec(cpu=4))
+    world.group("g", 1, roles=[("a", 1)], timeout=60)
+    world.member("g-a", "g", role="a")
+    world.settle()
+    world.run_pods(["g-a"])
+    world.settle()
+    world.alter("g", min_member=4, roles=(("a", 1), ("b", 2), ("c", 1)))
+    world.member("nowhere", "g", role=role, spec=NOWHERE)
+    for name in ("b0", "b1"):
+        world.member(name, "g", role="b")
+    world.settle()
+    assert world.where("b") == {}
+    assert "b1 does not fit: 0/1 nodes are available: 1 Insufficient cpu" in said_of(world, "b0")
+    world.delete("other")
+    world.settle()
+    assert set(world.where("b")) == {"b0", "b1"}
+
+
+def test_a_role_is_searched_for_whatever_other_members_and_groups_wait_for() -> None:
+    """Semantics §2.5, §9.7: while others wait for a first attempt, a long search is put off."""
+    world = World()
+    world.nodes("n0 n1", cpu=10)
+    world.node("own", 2, labels=(("pool", "own"),))
+    world.group("g", 1, roles=[("a", 1)], timeout=60)
+    world.member("g-a", "g", role="a", spec=spec(cpu=2, node_selector=(("pool", "own"),)))
+    world.settle()
+    world.run_pods(["g-a"])
+    world.settle()
+    world.alter("g", min_member=6, roles=(("a", 1), ("b", 5)))
+    world.member("nowhere", "g", role="a", spec=NOWHERE)
+    for index, cpu in enumerate((4, 3, 3, 4, 6)):  # these two nodes, full, but not in this order
+        world.member(f"b{index}", "g", role="b", spec=spec(cpu=cpu))
+    for index in range(2):
+        world.job(f"z{index}", 1, pod=NOWHERE)
+    world.settle()
+    assert len(world.where("b")) == 5
 
 
 def test_what_is_said_of_the_group_names_the_role_and_how_many_exist(world: World) -> None:

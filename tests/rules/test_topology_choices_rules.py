@@ -380,6 +380,27 @@ def test_a_role_that_comes_waits_for_domains_that_hold_its_slices() -> None:
     assert len(w.where("g-b-")) == 2
 
 
+@pytest.mark.parametrize("role", ["a", "c"])
+@pytest.mark.parametrize("sliced", [True, False])
+def test_a_role_that_waits_for_a_domain_is_woken_whatever_other_members_wait_for(
+    *, role: str, sliced: bool
+) -> None:
+    """Semantics §11.7, §11.9, §2.5 and §9.2: of its role that runs, or of another that comes."""
+    w = fabric("a1=z/b/r1:3 b1=z/b/r2:2")
+    w.pod("other", node="b1", spec=ONE_CPU)
+    running_in_slices(w, 2, *[Slice(2, "rack")] if sliced else [])
+    if not sliced:
+        w.alter("g", topology_parts=(part("b", RACK),))
+    w.member("nowhere", "g", role=role, spec=spec(cpu=1, node_selector=(("pool", "x"),)))
+    w.alter("g", min_member=5, roles=(("a", 2), ("b", 2), ("c", 1)))
+    members(w, "b", 2)
+    w.settle()
+    assert not w.where("g-b-")
+    w.delete("other")
+    w.settle()
+    assert w.where("g-b-") == {"g-b-0": "b1", "g-b-1": "b1"}
+
+
 def test_a_member_of_a_role_that_came_is_no_replacement_in_a_slice() -> None:
     """Semantics §11.9 and §2.5: it is placed with its role whole, once the floor is held."""
     w = fabric("a1=z/b/r1:3 b1=z/b/r2:2")

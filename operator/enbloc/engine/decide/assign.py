@@ -96,17 +96,20 @@ def _floor_beside(facts: GroupFacts, trial: Trial, steps: int, *, exactly: bool)
     """
     running = facts.without_coming
     able = [floor for floor in facts.coming if floor.quorum]
-    said = PlacedFloor(facts, Outcome(), trial)
+    said = Outcome()
     for each in able if not running.deficit else ():
         part = facts.part({each.role}, (each,))
         found = place_floor(part, trial, steps // len(able), exactly=exactly, anywhere=True)
-        found.outcome.steps += said.outcome.steps
         if not found.outcome.failed:
+            found.outcome.steps += said.steps
             return found
-        said = found
+        said.failed = True
+        said.learn(found.outcome)
     if not running.pending:
-        return said
-    return place_floor(running, trial, steps, exactly=exactly, anywhere=True)
+        return PlacedFloor(facts, said, trial)
+    floor = place_floor(running, trial, steps, exactly=exactly, anywhere=True)
+    floor.outcome.learn(said)  # events that help a role are to wake the group
+    return floor
 
 
 def _floor_of_tree(facts: GroupFacts, trial: Trial, steps: int, *, exactly: bool) -> PlacedFloor:

@@ -249,12 +249,15 @@ class _Search:
         within = inside(trial, region.mask, region.outside, region.near)
         if locality.parts and facts.choice is not None:
             return self._addition(facts, locality.parts, within)
+        said = Outcome()
         if locality.levels.slices and facts.coming:
-            coming = self._coming(facts, (locality,), trial)
+            coming = self._coming(facts, (locality,), trial, said)
             if coming is not None:
                 return coming
             facts = facts.without_coming
-        return self._within(facts, locality, within, self.steps)
+        floor = self._within(facts, locality, within, self.steps)
+        floor.outcome.learn(said)
+        return floor
 
     def _within(
         self, facts: GroupFacts, locality: Locality, trial: Trial, steps: int
@@ -349,13 +352,15 @@ class _Search:
             parts: the parts of that.
             trial: the rows where it may be.
         """
+        said = Outcome()
         if facts.coming:
-            coming = self._coming(facts, parts, trial)
+            coming = self._coming(facts, parts, trial, said)
             if coming is not None:
                 return coming
             facts = facts.without_coming
         ways = shares_of(facts, parts)
         floor = _first(self._each_part(facts, parts, shares, (), trial) for shares in ways)
+        floor.outcome.learn(said)
         return floor if floor.outcome.failed or facts.held_in_part else floor.with_rest()
 
     def _each_part(
@@ -428,7 +433,7 @@ class _Search:
         return PlacedFloor(of_choice(facts, held), outcome, trial).with_rest()
 
     def _coming(
-        self, facts: GroupFacts, parts: Sequence[Locality], trial: Trial
+        self, facts: GroupFacts, parts: Sequence[Locality], trial: Trial, said: Outcome
     ) -> PlacedFloor | None:
         """Place one role that came since the group started, whole: the first that fits.
 
@@ -436,11 +441,11 @@ class _Search:
             facts: the group, whose floor is held.
             parts: where the roles are to be; a role of no part may be anywhere.
             trial: the rows where they may be.
+            said: receives what each lacks that does not fit.
 
         Returns:
-            If none fits, what the last one lacks; None = there is none, or other members wait too.
+            If none fits, the failure; None = there is none, or other members wait too.
         """
-        said: PlacedFloor | None = None
         for each in facts.coming:
             if not each.quorum:
                 continue
@@ -453,8 +458,11 @@ class _Search:
                 self.steps -= floor.outcome.steps
             if not floor.outcome.failed:
                 return floor
-            said = floor
-        return None if facts.without_coming.pending else said
+            said.failed = True
+            said.learn(floor.outcome)
+        if facts.without_coming.pending or not said.failed:
+            return None
+        return PlacedFloor(facts, said, trial)
 
 
 def _first(floors: Iterable[PlacedFloor]) -> PlacedFloor:

@@ -69,3 +69,13 @@ class Outcome:
     def note(self, diagnosis: Diagnosis, pod: Pod) -> None:
         """Record why a member found no node."""
         self.diagnoses.setdefault(diagnosis, pod)
+
+    def learn(self, other: "Outcome") -> None:
+        """Record also what other members of the group lack, and what it took to find that out."""
+        for diagnosis, pod in other.diagnoses.items():
+            self.note(diagnosis, pod)
+        self.also_rejected_by |= other.also_rejected_by
+        self.lacks = self.lacks or other.lacks
+        if self.search in (Search.NONE, Search.INFEASIBLE):  # proven only if it is of all
+            self.search = other.search or self.search
+        self.steps += other.steps
