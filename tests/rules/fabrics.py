@@ -19,10 +19,15 @@ ONE_CPU: Final = spec(cpu=1)
 
 
 def fabric(
-    nodes: str, *, topology: Topology | None = FABRIC, cpu: int = 2, slots: int = 32
+    nodes: str,
+    *,
+    topology: Topology | None = FABRIC,
+    cpu: int = 2,
+    slots: int = 32,
+    **settings: Any,
 ) -> World:
     """Nodes as `name=zone/block/rack`, or `name=zone/block/rack:cpus`."""
-    made = World(slots=slots)
+    made = World(slots=slots, **settings)
     for each in nodes.split():
         name, _, place = each.partition("=")
         path, _, cpus = place.partition(":")

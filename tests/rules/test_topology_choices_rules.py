@@ -205,14 +205,16 @@ def test_a_role_that_comes_says_what_its_own_rack_lacks() -> None:
 
 
 def full_racks(count: int) -> str:
-    """Racks of two nodes of four CPUs: by sums, each has room for what `unlike` makes."""
+    """Racks of two nodes of four CPUs."""
     return " ".join(f"n{rack}x{node}=z/b/r{rack}:4" for rack in range(count) for node in "ab")
 
 
 def unlike(of: World, role: str) -> None:
-    """Four members of a role; no two of them fit on a node of four CPUs, but for the small ones."""
+    """Four members in zone z; by sums alone, two nodes of four CPUs have room for them."""
     for index, cpu in enumerate((3, 3, 2, 2)):
-        of.member(f"g-{role}-{index}", "g", role=role, spec=spec(cpu=cpu))
+        of.member(
+            f"g-{role}-{index}", "g", role=role, spec=spec(cpu=cpu, node_selector=((ZONE, "z"),))
+        )
 
 
 def test_a_role_is_tried_in_as_many_racks_as_its_group_would_be() -> None:
@@ -222,6 +224,64 @@ def test_a_role_is_tried_in_as_many_racks_as_its_group_would_be() -> None:
     unlike(w, "x")
     w.settle()
     assert where(w, "x") == {"c"}
+
+
+def beside_a(of: World, *others: tuple[str, int], tree: bool) -> None:
+    """A gang "g" whose role a runs; others in racks come, or are children beyond it."""
+    roles = (("a", 1), *others)
+    parts = tuple(part(role, "rack") for role, _ in others)
+    if tree:
+        of.group("g", 1, roles=roles, min_group_count=1, topology_parts=parts, timeout=60)
+    else:
+        of.group("g", 1, roles=[("a", 1)], timeout=60)
+    of.member("g-a-0", "g", role="a", spec=spec(cpu=1, node_selector=((HOST, "l1"),)))
+    of.settle()
+    of.run_pods(["g-a-0"])
+    of.settle()
+    if not tree:
+        total = sum(count for _, count in roles)
+        of.alter("g", min_member=total, roles=roles, topology_parts=parts)
+
+
+@pytest.mark.parametrize("tree", [False, True], ids=["roles that come", "children"])
+def test_who_finds_no_rack_keeps_no_other_from_its_rack(tree: bool) -> None:
+    """Semantics §2.5, §2.8 and §11.7."""
+    w = fabric(f"l1=z/b/l:1 {full_racks(70)}")
+    beside_a(w, ("b", 4), ("c", 1), tree=tree)
+    unlike(w, "b")
+    members(w, "c", 1)
+    w.settle()
+    assert len(w.where("g-c-")) == 1
+    assert not w.where("g-b-")
+
+
+@pytest.mark.parametrize("tree", [False, True], ids=["roles that come", "children"])
+def test_others_are_tried_a_few_times_though_one_has_cost_all_that_a_decision_may(
+    tree: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Semantics §2.5, §2.8 and §11.3."""
+    monkeypatch.setattr("enbloc.engine.decide.domain.MOST_ROWS", 0)
+    w = fabric(f"l1=z/b/l:1 {full_racks(9)}")
+    beside_a(w, ("b", 4), ("c", 1), tree=tree)
+    unlike(w, "b")
+    members(w, "c", 1)
+    w.settle()
+    assert len(w.where("g-c-")) == 1
+    assert not w.where("g-b-")
+
+
+@pytest.mark.parametrize("tree", [False, True], ids=["roles that come", "children"])
+def test_who_is_searched_for_in_vain_leaves_steps_to_search_for_others(tree: bool) -> None:
+    """Semantics §2.5, §2.8 and §11.7."""
+    nodes = f"l1=z/b/l:1 {full_racks(70)} c1=y/b/big:8 c2=y/b/big:7"
+    w = fabric(nodes, search_steps=1000)
+    beside_a(w, ("b", 4), ("c", 2), tree=tree)
+    unlike(w, "b")
+    for index, cpu in enumerate((7, 8)):
+        w.member(f"g-c-{index}", "g", role="c", spec=spec(cpu=cpu))
+    w.settle()
+    assert where(w, "c") == {"c"}
+    assert not w.where("g-b-")
 
 
 # ── slices ───────────────────────────────────────────────────────────────────────────────────────

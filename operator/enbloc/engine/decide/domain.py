@@ -85,7 +85,7 @@ def place_in_domain(
         facts = of_choice(facts, {floor.role for floor in facts.roles})
     if facts.coming and facts.deficit:  # roles that came since the start wait for the floor
         facts = facts.without_coming
-    sure = _OF_A_PART * _parts(locality)
+    sure = _OF_A_PART * _parts((locality,))
     tries = max(most_tried(len(trial.snapshot.nodes)), sure)
     apart = facts.deficit and divided(locality) and shares_devices(facts, trial)
     later = steps // 2 if apart else 0
@@ -98,9 +98,10 @@ def place_in_domain(
     return floor._replace(beside=partial(place_near, locality, search.budget, trial))
 
 
-def _parts(locality: Locality) -> int:
-    """Return the number of parts, including the locality itself."""
-    return 1 + sum(map(_parts, locality.parts))
+def _parts(localities: Sequence[Locality], roles: Collection[str] | None = None) -> int:
+    """Return the number of these and of all their parts; only those about some of these roles."""
+    about = (each for each in localities if roles is None or any(map(each.about, roles)))
+    return sum(1 + _parts(each.parts, roles) for each in about)
 
 
 class _Deficit(NamedTuple):
@@ -298,7 +299,7 @@ class _Search:
             within = inside(trial, mask, reason)
         share = self._tries
         if candidate.level >= 0 or mask is not candidate.masks[-1]:  # there may be other rows
-            share = max(_OF_A_PART * _parts(locality), share // 4)
+            share = max(_OF_A_PART * _parts((locality,)), share // 4)
         with self._at_most(share):
             floor = self._within(facts, locality, within, steps)
         if floor.outcome.failed or locality.parts:
@@ -341,6 +342,25 @@ class _Search:
         self._tries -= kept
         yield
         self._tries += kept
+
+    @contextmanager
+    def _next_of(
+        self, left: int, parts: Sequence[Locality], roles: Collection[str]
+    ) -> Iterator[None]:
+        """Try the next of several, each for an equal share, so that none uses up what others need.
+
+        Args:
+            left: how many are still to be tried.
+            parts: where they are to be; a few domains of each are tried whatever that costs.
+            roles: of the next.
+        """
+        sure = _OF_A_PART * _parts(parts, roles)
+        later = self.steps - self.steps // left
+        self.steps -= later
+        self._tries, self._sure = max(self._tries, sure), sure
+        with self._at_most(max(self._tries // left, sure)):
+            yield
+        self.steps += later
 
     def _parts_first(
         self, facts: GroupFacts, parts: Sequence[Locality], trial: Trial
@@ -422,8 +442,10 @@ class _Search:
     def _addition(self, facts: GroupFacts, parts: Sequence[Locality], trial: Trial) -> PlacedFloor:
         """Place one more child of a tree whole, the first that fits, where the floor is held."""
         outcome, held = Outcome(), held_roles(facts)
-        for _, roles in islice(spare(facts, held), MOST_CHOICES):
-            floor = self._parts_first(of_part(facts, roles), parts, trial)
+        left = [*islice(spare(facts, held), MOST_CHOICES)]
+        for at, (_, roles) in enumerate(left):
+            with self._next_of(len(left) - at, parts, roles):
+                floor = self._parts_first(of_part(facts, roles), parts, trial)
             if not floor.outcome.failed:
                 outcome.needed = floor.outcome.needed
                 chosen = of_choice(facts, held | roles)
@@ -446,16 +468,16 @@ class _Search:
         Returns:
             If none fits, the failure; None = there is none, or other members wait too.
         """
-        for each in facts.coming:
-            if not each.quorum:
-                continue
+        able = [each for each in facts.coming if each.quorum]
+        for at, each in enumerate(able):
             own = facts.part({each.role}, (each,))
             part = next((part for part in parts if part.about(each.role)), None)
-            if part is not None:
-                floor = self.floor(own, part, trial)
-            else:
-                floor = self._place(own, trial, self.steps // 2)
-                self.steps -= floor.outcome.steps
+            with self._next_of(len(able) - at, parts, {each.role}):
+                if part is not None:
+                    floor = self.floor(own, part, trial)
+                else:
+                    floor = self._place(own, trial, self.steps)
+                    self.steps -= floor.outcome.steps
             if not floor.outcome.failed:
                 return floor
             said.failed = True
