@@ -284,6 +284,18 @@ def test_who_is_searched_for_in_vain_leaves_steps_to_search_for_others(tree: boo
     assert not w.where("g-b-")
 
 
+def test_a_ninth_child_beyond_those_that_are_enough_is_placed_too() -> None:
+    """Semantics §2.8 and §11.7: eight before it fit nowhere."""
+    w = fabric("l1=z/b/r1:1 b1=z/b/r2:1")
+    large = [(role, 2) for role in "bcdefghi"]
+    beside_a(w, *large, ("j", 1), tree=True)
+    for role, count in large:
+        members(w, role, count, cpu=2)
+    members(w, "j", 1)
+    w.settle()
+    assert where(w, "j") == {"b"}
+
+
 # ── slices ───────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -13,12 +13,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from enbloc.engine.choices import MOST_CHOICES, held_roles, of_choice, of_part, spare
+from enbloc.engine.choices import held_roles, of_choice, of_part, spare
 from enbloc.engine.decide.around import around_devices, divided, shares_devices
 from enbloc.engine.decide.floor import PlacedFloor
 from enbloc.engine.decide.near import place_near
@@ -442,7 +441,7 @@ class _Search:
     def _addition(self, facts: GroupFacts, parts: Sequence[Locality], trial: Trial) -> PlacedFloor:
         """Place one more child of a tree whole, the first that fits, where the floor is held."""
         outcome, held = Outcome(), held_roles(facts)
-        left = [*islice(spare(facts, held), MOST_CHOICES)]
+        left = [*spare(facts, held)]
         for at, (_, roles) in enumerate(left):
             with self._next_of(len(left) - at, parts, roles):
                 floor = self._parts_first(of_part(facts, roles), parts, trial)
