@@ -89,7 +89,7 @@ TOPOLOGY: Final = (
     ),
     Fault(
         "topology-role-that-comes-is-not-cut",
-        "        if locality.levels.slices and facts.coming:",
+        "        if facts.coming and (locality.levels.slices or not region.pinned):",
         "        if False:",
     ),
     Fault(

@@ -9,7 +9,7 @@
     others          remaining members, anywhere in it; then surplus, close to its own part
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -247,10 +247,14 @@ class _Search:
         """Place additions to a held floor, where its members allow them to be."""
         region = region_of((locality,), (), trial.snapshot.nodes)
         within = inside(trial, region.mask, region.outside, region.near)
-        if locality.parts and facts.choice is not None:
-            return self._addition(facts, locality.parts, within)
+        if facts.choice is not None and not region.pinned:  # nobody holds a domain
+            anew = partial(self.floor, locality=locality, trial=trial)
+            return self._addition(facts, locality, within, anew)
+        if facts.choice is not None and locality.parts:
+            beside = partial(self._parts_first, parts=locality.parts, trial=within)
+            return self._addition(facts, locality, within, beside)
         said = Outcome()
-        if locality.levels.slices and facts.coming:
+        if facts.coming and (locality.levels.slices or not region.pinned):
             coming = self._coming(facts, (locality,), trial, said)
             if coming is not None:
                 return coming
@@ -438,19 +442,33 @@ class _Search:
             tried = floor.trial
         return PlacedFloor(facts, outcome, tried)
 
-    def _addition(self, facts: GroupFacts, parts: Sequence[Locality], trial: Trial) -> PlacedFloor:
-        """Place one more child of a tree whole, the first that fits, where the floor is held."""
+    def _addition(
+        self,
+        facts: GroupFacts,
+        locality: Locality,
+        trial: Trial,
+        place: Callable[[GroupFacts], PlacedFloor],
+    ) -> PlacedFloor:
+        """Place one more child of a tree whole, the first that fits, where the floor is held.
+
+        Args:
+            facts: the group.
+            locality: where its members are to be.
+            trial: the rows where they may be.
+            place: places a child.
+        """
         outcome, held = Outcome(), held_roles(facts)
         left = [*spare(facts, held)]
         for at, (_, roles) in enumerate(left):
-            with self._next_of(len(left) - at, parts, roles):
-                floor = self._parts_first(of_part(facts, roles), parts, trial)
+            with self._next_of(len(left) - at, (locality,), roles):
+                floor = place(of_part(facts, roles))
             if not floor.outcome.failed:
                 outcome.needed = floor.outcome.needed
                 chosen = of_choice(facts, held | roles)
                 return PlacedFloor(chosen, outcome, floor.trial).with_rest()
             for diagnosis, pod in floor.outcome.diagnoses.items():
                 outcome.note(diagnosis, pod)
+            outcome.also_rejected_by |= floor.outcome.also_rejected_by
         return PlacedFloor(of_choice(facts, held), outcome, trial).with_rest()
 
     def _coming(
