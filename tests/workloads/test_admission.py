@@ -35,6 +35,16 @@ def test_what_is_limited_is_requested_where_nothing_is_said() -> None:
     assert admitted(resources={"limits": {"cpu": 1}})["resources"]["requests"] == {"cpu": 1}
 
 
+def test_what_a_pod_is_limited_to_is_requested_unless_a_container_requests_some() -> None:
+    limits = {"cpu": "4", "memory": "1Gi", "hugepages-2Mi": "8Mi"}
+    own = {"requests": {"cpu": "1"}, "limits": {"hugepages-2Mi": "4Mi"}}
+    stored = admitted(containers=[{"resources": own}], resources={"limits": limits})
+    assert stored["resources"]["requests"] == {"memory": "1Gi", "hugepages-2Mi": "8Mi"}
+    listed: list[Any] = ["?", {"resources": "?"}, {"resources": {"requests": ["cpu"]}}]
+    unread = admitted(containers=listed, initContainers="?", resources={"limits": limits})
+    assert unread["resources"]["requests"] == limits
+
+
 def test_on_the_network_of_the_node_a_port_is_one_of_the_node_s() -> None:
     ports = [{"containerPort": 80}, {"containerPort": 81, "hostPort": 8081}]
     [container] = admitted(hostNetwork=True, containers=[{"ports": ports}])["containers"]

@@ -7,7 +7,7 @@ plugin/pkg/admission/priority/admission.go, and of StorageClasses
 plugin/pkg/admission/storage/storageclass/setdefault/admission.go.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -17,6 +17,7 @@ from enbloc.model.near_words import near
 from enbloc.model.text import quoted
 
 _CONTAINERS: Final = ("initContainers", "containers")
+_HUGE_PAGES: Final = "hugepages-"
 
 
 class PriorityClass(NamedTuple):
@@ -99,12 +100,22 @@ class Admission:
 def with_requests(spec: Mapping[str, Any]) -> dict[str, Any]:
     """A pod's spec with requests set to the limits where they are missing.
 
+    The limits of the pod count only for resources that none of its containers requests.
+
     Args:
         spec: as JSON; a pod template's has no such defaults yet.
     """
-    made = _requesting(spec)
-    _in_containers(made, _requesting)
-    return made
+    made, asked = {**spec}, set[str]()
+
+    def container(given: Mapping[str, Any]) -> dict[str, Any]:
+        done = _requesting(given)
+        resources = done.get("resources")
+        requests = resources.get("requests") if isinstance(resources, dict) else None
+        asked.update(requests if isinstance(requests, dict) else ())
+        return done
+
+    _in_containers(made, container)
+    return _requesting(made, asked)
 
 
 def _in_containers(
@@ -116,10 +127,12 @@ def _in_containers(
             spec[containers] = [change(each) if isinstance(each, dict) else each for each in listed]
 
 
-def _requesting(of: Mapping[str, Any]) -> dict[str, Any]:
-    """A container, or the spec of a pod, with its requests."""
+def _requesting(of: Mapping[str, Any], asked: Collection[str] = ()) -> dict[str, Any]:
+    """A container, or the spec of a pod of which containers request the resources `asked`."""
     resources = of.get("resources")
-    return {**of, "resources": _resources(resources)} if isinstance(resources, dict) else {**of}
+    if not isinstance(resources, dict):
+        return {**of}
+    return {**of, "resources": _resources(resources, asked)}
 
 
 def _with_host_ports(container: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,16 +142,24 @@ def _with_host_ports(container: Mapping[str, Any]) -> dict[str, Any]:
     return {**container, "ports": [_host_port(each) for each in ports]}
 
 
-def _resources(resources: Mapping[str, Any]) -> dict[str, Any]:
-    """The resources, with requests set to the limits where they are missing."""
+def _resources(resources: Mapping[str, Any], asked: Collection[str]) -> dict[str, Any]:
+    """The resources, with requests set to the limits where they are missing and none are `asked`.
+
+    Huge pages cannot be overcommitted: a limit of them is always the request.
+    """
     limits, requests = resources.get("limits"), resources.get("requests")
     if not isinstance(limits, dict):
         return {**resources}
     if requests is None:
         requests = {}
+    own = {
+        name: amount
+        for name, amount in limits.items()
+        if name not in asked or str(name).startswith(_HUGE_PAGES)
+    }
     return {
         **resources,
-        "requests": {**limits, **requests} if isinstance(requests, dict) else requests,
+        "requests": {**own, **requests} if isinstance(requests, dict) else requests,
     }
 
 
