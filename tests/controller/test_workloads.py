@@ -13,6 +13,8 @@ from enbloc.wire.auto_groups import group_name
 
 CPU = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2", "memory": "1Gi"}}}]}
 TEMPLATE = {"spec": CPU}
+GPU = {"resources": {"limits": {"nvidia.com/gpu": 8}}}
+GPUS = {"spec": {"containers": [GPU]}}
 LOG = {"name": "log", "resources": {"requests": {"cpu": "2"}}}
 IN_EXECUTOR = {
     "name": "spark-kubernetes-executor",
@@ -192,6 +194,75 @@ def test_the_podgroup_of_a_workload(
     kind: str, spec: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     assert derived(kind, spec) == {"": expected}
+
+
+def only_limits(kind: str) -> dict[str, Any]:
+    """The spec of a workload of which each of three pods has only a limit, of eight GPUs."""
+    role = {"replicas": 1, "template": GPUS}
+    workers = {"replicas": 2, "template": GPUS}
+    in_job = {"spec": {"parallelism": 2, "template": GPUS}}
+    specs: dict[str, dict[str, Any]] = {
+        "StatefulSet": {"replicas": 3, "template": GPUS},
+        "LeaderWorkerSet": {
+            "startupPolicy": "LeaderReady",
+            "leaderWorkerTemplate": {"size": 3, "workerTemplate": GPUS},
+        },
+        "MPIJob": {
+            "launcherCreationPolicy": "WaitForWorkersReady",
+            "mpiReplicaSpecs": {"Launcher": role, "Worker": workers},
+        },
+        "JobSet": {
+            "replicatedJobs": [
+                {"name": "driver", "template": {"spec": {"template": GPUS}}},
+                {"name": "workers", "template": in_job, **after("driver", "Ready")},
+            ]
+        },
+    }
+    return specs[kind]
+
+
+@pytest.mark.parametrize("kind", ["StatefulSet", "LeaderWorkerSet", "MPIJob", "JobSet"])
+def test_limits_are_reserved_for_where_a_template_has_no_requests(kind: str) -> None:
+    """Semantics §5.2: the API server sets requests to limits in pods, not in templates."""
+    first = called_for(kind, only_limits(kind))[0]
+    assert first.spec["minResources"] == {"nvidia.com/gpu": "24"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        (
+            {"containers": [{"resources": {"limits": {"cpu": "2"}, "requests": {"cpu": "1"}}}]},
+            {"cpu": "1"},
+        ),
+        (
+            {"containers": [GPU], "initContainers": [{"resources": {"limits": {"cpu": "2"}}}]},
+            {"cpu": "2", "nvidia.com/gpu": "8"},
+        ),
+        (
+            {"containers": [GPU], "initContainers": [{**GPU, "restartPolicy": "Always"}]},
+            {"nvidia.com/gpu": "16"},
+        ),
+        ({"containers": [{}], "resources": {"limits": {"cpu": "4"}}}, {"cpu": "4"}),
+        (
+            {"containers": CPU["containers"], "resources": {"limits": {"cpu": "4"}}},
+            {"cpu": "2", "memory": "1Gi"},
+        ),
+        ({"containers": [GPU], "overhead": {"cpu": "1"}}, {"cpu": "1", "nvidia.com/gpu": "8"}),
+        (
+            {"containers": [GPU, {"resources": {"limits": {"cpu": "two"}}}]},
+            {"nvidia.com/gpu": "8"},
+        ),
+        ({"containers": None, "resources": {"limits": None, "requests": None}}, None),
+    ],
+    ids=str,
+)
+def test_limits_of_a_template_count_as_in_its_pods(
+    spec: dict[str, Any], expected: dict[str, str] | None
+) -> None:
+    """Semantics §5.2."""
+    made = derived("StatefulSet", {"replicas": 1, "template": {"spec": spec}})[""]
+    assert made.get("minResources") == expected
 
 
 def test_a_template_of_spark_s_that_cannot_be_read_adds_nothing() -> None:

@@ -27,7 +27,6 @@ from enbloc.model.quantity import render
 from enbloc.wire.auto_groups import DRIVER, EXECUTOR, SPARK_APPLICATION, group_name
 from enbloc.wire.objects import Texts
 from enbloc.workloads import spark_requests
-from enbloc.workloads.admission import with_requests
 
 RESOURCE: Final = Resource(
     "sparkoperator.k8s.io", "v1beta2", "sparkapplications", SPARK_APPLICATION
@@ -105,7 +104,7 @@ def _requests(role: str, pod: _Pod, spec: _Spec, count: int = 1) -> Counter[str]
     own = {name: render(name, amount) for name, amount in asked.items()}
     made = {**under, **spark_requests.containers(role, under, pod, own, gpus)}
     try:
-        template = msgspec.convert({"spec": with_requests(made)}, Template)
+        template = msgspec.convert({"spec": made}, Template)
     except msgspec.ValidationError:  # the API server stores a template unchecked
         return Counter({name: amount * count for name, amount in asked.items()})
     return requests(template, count)

@@ -18,18 +18,39 @@ from enbloc.model.quantity import render
 from enbloc.model.resources import PODS
 from enbloc.wire.auto_groups import role_name
 from enbloc.wire.codec_specs import pod_class
-from enbloc.wire.objects import PodObject, PodSpecObject
+from enbloc.wire.objects import PodObject, PodSpecObject, Quantities
+from enbloc.workloads.admission import with_requests
 
 
 class WorkloadPart(msgspec.Struct, gc=False, rename="camel"):
     """The base of workloads' fields: camelCase names, outside the garbage collector."""
 
 
+class _Resources(WorkloadPart):
+    requests: Quantities | None = None
+    limits: Quantities | None = None
+
+
+class _Container(WorkloadPart):
+    resources: _Resources | None = None
+    restart_policy: str | None = None
+
+
+class _PodSpec(WorkloadPart):
+    """The fields by which a template's pods request resources."""
+
+    # Lists, as in JSON: msgspec.to_builtins leaves tuples as they are.
+    containers: list[_Container] | None = None
+    init_containers: list[_Container] | None = None
+    resources: _Resources | None = None
+    overhead: Quantities | None = None
+
+
 class Template(WorkloadPart):
-    """`template` of pods, with metadata and spec."""
+    """`template` of pods, with metadata and what they request."""
 
     metadata: PodMetadata | None = None
-    spec: PodSpecObject | None = None
+    spec: _PodSpec | None = None
 
 
 class MetadataOnly(WorkloadPart):
@@ -44,10 +65,14 @@ def metadata_of(template: Template | MetadataOnly | None) -> PodMetadata | None:
 
 
 def requests(template: Template | None, count: int = 1) -> Counter[str]:
-    """What `count` pods of a template request, by resource; an unreadable amount counts as none."""
+    """What `count` pods of a template request, by resource; an unreadable amount counts as none.
+
+    Limits count where requests are missing: the API server sets these in pods, not in templates.
+    """
     if template is None or template.spec is None:
         return Counter()
-    spec, _ = pod_class(PodObject(spec=template.spec))
+    made = with_requests(msgspec.to_builtins(template.spec))
+    spec, _ = pod_class(PodObject(spec=msgspec.convert(made, PodSpecObject)))
     return Counter({name: amount * count for name, amount in spec.requests if name != PODS})
 
 
