@@ -331,6 +331,42 @@ def test_an_executor_has_the_sidecars_and_init_containers_that_its_template_lack
     assert [each["name"] for each in spec["initContainers"]] == ["warm", "fetch"]
 
 
+def test_the_tolerations_of_an_executor_come_after_those_of_its_template() -> None:
+    given = "template: {spec: {tolerations: [{key: gpu}]}}"
+    assert executor(given)["tolerations"] == [{"key": "gpu"}]
+    both = executor(f"tolerations: [{{key: spot}}, {{key: gpu}}], {given}")
+    assert both["tolerations"] == [{"key": "gpu"}, {"key": "spot"}, {"key": "gpu"}]
+    assert executor("tolerations: [{key: spot}]")["tolerations"] == [{"key": "spot"}]
+
+
+def test_an_executor_has_the_volumes_that_it_mounts_after_those_of_its_template() -> None:
+    found = expanded("""
+        apiVersion: sparkoperator.k8s.io/v1beta2
+        kind: SparkApplication
+        metadata: {name: pi}
+        spec:
+          volumes:
+          - {name: data, persistentVolumeClaim: {claimName: data}}
+          - {name: spark-local-dir-1, emptyDir: {}}
+          - {name: other, emptyDir: {}}
+          driver: {schedulerName: enbloc}
+          executor:
+            instances: 1
+            template: {spec: {volumes: [{name: own, emptyDir: {}}]}}
+            volumeMounts:
+            - {name: data, mountPath: /in}
+            - {name: spark-local-dir-1, mountPath: /tmp}
+            - {name: data, mountPath: /out}
+            - {name: own, mountPath: /own}
+        """)
+    driver, executor = (each.pod["spec"] for each in found.pods)
+    assert "volumes" not in driver
+    assert executor["volumes"] == [
+        {"name": "own", "emptyDir": {}},
+        {"name": "data", "persistentVolumeClaim": {"claimName": "data"}},
+    ]
+
+
 def test_a_launcher_that_waits_for_the_workers_comes_after_them() -> None:
     found = expanded("""
         apiVersion: kubeflow.org/v2beta1

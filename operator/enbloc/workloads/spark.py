@@ -7,6 +7,7 @@ internal/controller/sparkapplication/submission.go; pkg/util/sparkapplication.go
 GetInitialExecutorNumber.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from enbloc.model.quantity import render
@@ -16,18 +17,25 @@ from enbloc.workloads.making import Maker, Owner
 
 _KEY: Final = "sparkoperator.k8s.io/"
 _DEFAULT_EXECUTORS: Final = 2
+#: Volumes that Spark itself adds, by their names.
+_LOCAL_DIR: Final = "spark-local-dir-"
 #: The fields of a driver or executor that are copied to its pods unchanged.
 _COPIED: Final = (
     ("affinity", "affinity"),
-    ("tolerations", "tolerations"),
     ("schedulerName", "schedulerName"),
     ("hostNetwork", "hostNetwork"),
     ("priorityClassName", "priorityClassName"),
 )
 
 
+class _Mount(Fields):
+    name: str = ""
+
+
 class _Pod(spark_requests.Requesting):
     instances: int | None = None
+    tolerations: tuple[dict[str, Any], ...] | None = None
+    volume_mounts: tuple[_Mount, ...] | None = None
     node_selector: dict[str, str] | None = None
     image: str | None = None
     labels: dict[str, str] | None = None
@@ -48,6 +56,7 @@ class _Batch(Fields):
 class _Spec(Fields):
     driver: _Pod
     executor: _Pod
+    volumes: tuple[dict[str, Any], ...] | None = None
     type: str | None = None
     node_selector: dict[str, str] | None = None
     image: str | None = None
@@ -161,6 +170,8 @@ def _template(owner: Owner, spec: _Spec, role: str) -> Template:
             **({"nodeSelector": selected} if selected else {}),
             **({"priorityClassName": named} if named else {}),
             **copied,
+            **_added(under.spec, "tolerations", pod.tolerations or ()),
+            **_added(under.spec, "volumes", _mounted(spec, pod)),
             **made,
             "containers": [{**main, "image": image}, *others],
         },
@@ -169,6 +180,21 @@ def _template(owner: Owner, spec: _Spec, role: str) -> Template:
             annotations={**under.annotations, **(pod.annotations or {})},
         ),
     )
+
+
+def _mounted(spec: _Spec, pod: _Pod) -> list[dict[str, Any]]:
+    """The volumes of the application that a role mounts, in the order in which it does."""
+    known = {str(each.get("name")): each for each in spec.volumes or ()}
+    names = dict.fromkeys(each.name for each in pod.volume_mounts or ())
+    return [known[name] for name in names if name in known and not name.startswith(_LOCAL_DIR)]
+
+
+def _added(
+    template: Mapping[str, Any], field: str, more: Sequence[dict[str, Any]]
+) -> dict[str, list[Any]]:
+    """A list of a template with more at its end; nothing if there are no more."""
+    found = template.get(field)
+    return {field: [*(found if isinstance(found, list) else ()), *more]} if more else {}
 
 
 def _memory(pod: _Pod, spec: _Spec) -> int:
