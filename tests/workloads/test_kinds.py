@@ -445,6 +445,24 @@ def test_a_volcano_job_that_says_no_minimum_has_that_of_its_tasks(said: str) -> 
     assert group["minTaskMember"] == {"ps": 1, "worker": 2, "spare": 0}
 
 
+def test_in_the_pod_group_of_a_volcano_job_limits_do_not_count_as_requests() -> None:
+    found = expanded("""
+        apiVersion: batch.volcano.sh/v1alpha1
+        kind: Job
+        metadata: {name: job}
+        spec:
+          tasks:
+          - name: worker
+            replicas: 2
+            template: {spec: {containers: [{resources: {
+              requests: {cpu: 1}, limits: {nvidia.com/gpu: 8}}}]}}
+        """)
+    # Volcano reads the template, to which the API server adds no requests.
+    assert found.objects[1]["spec"]["minResources"] == {"cpu": "2"}
+    [container] = found.pods[0].pod["spec"]["containers"]
+    assert container["resources"]["limits"] == {"nvidia.com/gpu": 8}
+
+
 RUNTIME = """
 ---
 apiVersion: trainer.kubeflow.org/v1alpha1

@@ -133,7 +133,7 @@ def _pod_group(
 def _resources(
     tasks: Sequence[_Task], names: Sequence[str], least: Mapping[str, int], minimum: int
 ) -> dict[str, str]:
-    """What the first `minimum` pods request together."""
+    """What the first `minimum` pods request together; as in Volcano, limits do not count."""
     total, left = Counter[str](), minimum
     for name, task in zip(names, tasks, strict=True):
         number = min(left, least[name])
