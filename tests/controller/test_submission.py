@@ -268,6 +268,13 @@ APP_NAME = "sparkoperator.k8s.io/app-name"
         ),
         pytest.param(
             ray("RayJob", "rayClusterSpec"),
+            Owner("Job", "r", "u"),
+            (),
+            "RayJob default/r",
+            id="submitter of a RayJob",
+        ),
+        pytest.param(
+            ray("RayJob", "rayClusterSpec"),
             Owner("RayCluster", "r-raycluster-x2b9z", "u"),
             (),
             "RayJob default/r",

@@ -70,7 +70,8 @@ _RANDOM: Final = re.compile(r"(-raycluster)?-[b-df-hj-np-tv-xz24-9]{5}$")
 #: append the time in minutes, ScheduledSparkApplications by default in nanoseconds.
 _SUFFIXES: Final = {
     "RayCluster": (("RayJob", _RANDOM), ("RayService", _RANDOM)),
-    "Job": (("CronJob", re.compile(r"-\d{8}$")),),
+    # The Job that submits a RayJob has its name.
+    "Job": (("CronJob", re.compile(r"-\d{8}$")), ("RayJob", re.compile("$"))),
     "SparkApplication": (("ScheduledSparkApplication", re.compile(r"-\d{8,19}$")),),
 }
 
