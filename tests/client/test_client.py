@@ -22,6 +22,7 @@ from enbloc.client.permissions import ROLES, allowed
 from enbloc.client.transport import DATES, WRITE_SECONDS, Call, host_of
 from enbloc.model.request_rate import RequestRate
 from tests.client.fake import (
+    HTML,
     SELDOM,
     TOMORROW,
     Handler,
@@ -292,7 +293,16 @@ async def test_it_tells_how_long_a_write_that_was_given_up_may_still_take_effect
         assert fenced.landing() == 0.0
 
 
-@pytest.mark.parametrize("end", [says(lambda: refusal(504, "Timeout")), resets])
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(says(lambda: refusal(504, "Timeout")), id="timed out"),
+        pytest.param(resets, id="reset"),
+        pytest.param(says(lambda: web.Response(status=404, text="not found")), id="a proxy's 404"),
+        pytest.param(says(lambda: web.Response(status=408, text="timeout")), id="a proxy's 408"),
+        pytest.param(HTML, id="a proxy's page"),
+    ],
+)
 async def test_a_write_without_a_certain_outcome_may_still_take_effect(end: Handler) -> None:
     async with talking_to(end, clock=time_source()) as client:
         fenced = client.fenced(lambda: True, 3.0)

@@ -29,7 +29,6 @@ from enbloc.client.errors import (
     ServerError,
     TooManyRequests,
     Unauthorized,
-    Unreachable,
 )
 from enbloc.client.paths import PODS
 from enbloc.model.binding import RefusalCause
@@ -196,15 +195,9 @@ async def look(client: Client, binding: Binding, refused: Refused) -> Bound | Re
 
 def _is_unknown(error: APIError) -> bool:
     """Whether the pod may be bound in spite of this answer."""
-    if error.denied:
+    if isinstance(error, ServerError) and "failed calling webhook" in error.message:
         return False
-    if isinstance(error, ServerError):
-        return "failed calling webhook" not in error.message
-    # A 404 that names no object (every API server has pods), or a code that is not in
-    # client/errors.py, comes from a proxy, which may have forwarded the request.
-    if isinstance(error, NotFound):
-        return error.resource_missing
-    return isinstance(error, Unreachable) or type(error) is APIError
+    return error.may_have_landed
 
 
 def cause(error: APIError) -> RefusalCause:

@@ -142,7 +142,7 @@ class Client:
             yield sending
             certain = True
         except APIError as error:
-            certain = not error.outcome_unknown
+            certain = not error.may_have_landed
             raise
         finally:
             sent = self._sent.pop(write, float("-inf"))
@@ -355,7 +355,10 @@ class Client:
             fence = partial(self.check_fence, verb, call.resource)
             return await self._exchange(replace(call, check=fence), tries)
         with self.writing(verb, call.resource) as sending:
-            return await self._exchange(replace(call, check=sending), tries)
+            answer = await self._exchange(replace(call, check=sending), tries)
+            if not answer.lstrip().startswith(b"{"):
+                raise Unreachable(verb, call.resource, "unreadable answer: no object", sent=True)
+        return answer
 
     async def _exchange(self, call: Call, tries: int) -> bytes:
         backoff = Backoff()

@@ -108,6 +108,18 @@ class APIError(EnblocError):
         return [each for each in given if isinstance(each, dict)] if isinstance(given, list) else []
 
     @property
+    def may_have_landed(self) -> bool:
+        """Whether the request may take effect although it did not succeed.
+
+        A 404 that names no object and a code that is not in this module come from a proxy, which
+        may have forwarded the request.
+        """
+        if self.denied:
+            return False
+        of_proxy = isinstance(self, NotFound) and self.resource_missing
+        return self.outcome_unknown or of_proxy or type(self) is APIError
+
+    @property
     def denied(self) -> bool:
         """Whether a webhook or a policy denied it, which chooses any code: it had no effect.
 

@@ -137,8 +137,7 @@ class Election:
         The next leader reads as soon as it has the Lease.
         """
         self._closed = True
-        if self.holds():
-            await asyncio.sleep(self.writer.landing())
+        await asyncio.sleep(self.writer.landing())
 
     def _may_write(self) -> bool:
         return not self._closed and self.holds()
