@@ -117,7 +117,7 @@ GANGS: Final = (
     ),
     Fault(
         "tree-children-beyond-the-floor-are-not-searched-for",
-        "share = steps // min(len(more), MOST_CHOICES)",
+        "share = steps // len(more)",
         "share = 0",
     ),
     Fault(

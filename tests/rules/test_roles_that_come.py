@@ -9,6 +9,8 @@ import pytest
 
 from enbloc.model.groups import OnIncomplete
 from enbloc.model.pods import Owner
+from tests.rules.fabrics import HOST, fabric
+from tests.rules.test_topology_choices_rules import part
 from tests.rules.world import ONE_A_NODE, World
 from tests.world.builders import spec
 
@@ -395,3 +397,58 @@ def running_without_roles() -> World:
     world.run_pods(sorted(world.where()))
     world.settle()
     return world
+
+
+# ── children and roles that only a search places ─────────────────────────────────────────────────
+
+
+def searched_for(*others: str) -> World:
+    """A tree of which `a` runs; its child j, after others that fit nowhere, fits by a search."""
+    world = World()
+    world.nodes("n0 n1", cpu=10)
+    world.node("own", 2, labels=(("pool", "own"),))
+    roles = [("a", 1), *((name, 2) for name in others), ("j", 5)]
+    world.group("g", 1, roles=roles, min_group_count=1, timeout=60)
+    world.member("g-a", "g", role="a", spec=spec(cpu=2, node_selector=(("pool", "own"),)))
+    world.settle()
+    world.run_pods(["g-a"])
+    world.settle()
+    for name in others:
+        for index in range(2):
+            world.member(f"{name}-{index}", "g", role=name, spec=spec(cpu=20))
+    for index, cpu in enumerate((4, 3, 3, 4, 6)):
+        world.member(f"j{index}", "g", role="j", spec=spec(cpu=cpu))
+    return world
+
+
+def test_a_child_is_searched_for_whatever_other_groups_wait_for() -> None:
+    """Semantics §2.8, §9.7: a hurried search is put off, not final."""
+    world = searched_for()
+    for index in range(2):
+        world.job(f"z{index}", 1, pod=NOWHERE)
+    world.settle()
+    assert len(world.where("j")) == 5
+
+
+def test_a_ninth_child_is_searched_for_too() -> None:
+    """Semantics §2.8."""
+    world = searched_for(*(f"r{index}" for index in range(8)))
+    world.settle()
+    assert len(world.where("j")) == 5
+
+
+def test_a_role_is_searched_for_in_each_rack_whatever_others_wait_for() -> None:
+    """Semantics §2.5, §9.7, §11.7."""
+    w = fabric("l1=z/b/l:1 p1=z/b/r1:9 p2=z/b/r1:9 q1=z/b/r2:10 q2=z/b/r2:10")
+    w.group("g", 1, roles=[("a", 1)], timeout=60)
+    w.member("g-a-0", "g", role="a", spec=spec(cpu=1, node_selector=((HOST, "l1"),)))
+    w.settle()
+    w.run_pods(["g-a-0"])
+    w.settle()
+    w.alter("g", min_member=6, roles=(("a", 1), ("b", 5)), topology_parts=(part("b", "rack"),))
+    for index, cpu in enumerate((4, 3, 3, 4, 6)):
+        w.member(f"g-b-{index}", "g", role="b", spec=spec(cpu=cpu))
+    for index in range(2):
+        w.job(f"z{index}", 1, pod=NOWHERE)
+    w.settle()
+    assert len(w.where("g-b-")) == 5

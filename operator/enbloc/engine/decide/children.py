@@ -147,11 +147,11 @@ def place_addition(facts: GroupFacts, trial: Trial, steps: int, *, exactly: bool
         if found is not None:
             outcome.needed = list(found.members)
             return PlacedFloor(of_choice(facts, held | found.roles), outcome, found.trial.fork())
-    for _, roles in more[:MOST_CHOICES]:
-        share = steps // min(len(more), MOST_CHOICES)
+    for _, roles in more:
+        share = steps // len(more)
         searched, tried = find_placement(of_part(facts, roles), trial, share, exactly=exactly)
-        outcome.steps += searched.steps
         if searched.needed:
-            searched.steps = outcome.steps
+            searched.steps += outcome.steps
             return PlacedFloor(of_choice(facts, held | roles), searched, tried.fork())
+        outcome.learn(searched)  # also whether it was cut short
     return PlacedFloor(of_choice(facts, held), outcome, trial.fork())

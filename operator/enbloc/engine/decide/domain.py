@@ -9,7 +9,7 @@
     others          remaining members, anywhere in it; then surplus, close to its own part
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -231,6 +231,8 @@ class _Search:
             elif len(kinds) > 1 and not levels.slices:
                 self.budget.take(len(floor.outcome.needed) * OF_A_MEMBER)
             first = first or floor
+            if first.outcome.search in (Search.NONE, Search.INFEASIBLE):  # of all, or of none
+                first.outcome.search = floor.outcome.search or first.outcome.search
         if found:
             return
         outcome = (first or self._in_vain(deficit)).outcome
@@ -339,7 +341,7 @@ class _Search:
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 
     @contextmanager
-    def _at_most(self, tries: int) -> Iterator[None]:
+    def _at_most(self, tries: int) -> Generator[None]:
         """Try no more domains than this meanwhile; what is left of them is given back."""
         kept = max(0, self._tries - tries)
         self._tries -= kept
@@ -349,7 +351,7 @@ class _Search:
     @contextmanager
     def _next_of(
         self, left: int, parts: Sequence[Locality], roles: Collection[str]
-    ) -> Iterator[None]:
+    ) -> Generator[None]:
         """Try the next of several, each for an equal share, so that none uses up what others need.
 
         Args:
@@ -466,9 +468,7 @@ class _Search:
                 outcome.needed = floor.outcome.needed
                 chosen = of_choice(facts, held | roles)
                 return PlacedFloor(chosen, outcome, floor.trial).with_rest()
-            for diagnosis, pod in floor.outcome.diagnoses.items():
-                outcome.note(diagnosis, pod)
-            outcome.also_rejected_by |= floor.outcome.also_rejected_by
+            outcome.learn(floor.outcome)
         return PlacedFloor(of_choice(facts, held), outcome, trial).with_rest()
 
     def _coming(
