@@ -222,8 +222,9 @@ def test_a_new_leader_has_only_those_leave_beyond_a_minimum_that_were_chosen() -
 
 @pytest.mark.parametrize("kind", ["ours", "another scheduler", "Kueue"])
 @pytest.mark.parametrize("refusals", [1, 3])
+@pytest.mark.parametrize("terminates", [False, True])
 def test_the_rest_of_a_group_is_told_again_though_its_preemptor_went_elsewhere(
-    kind: str, refusals: int
+    kind: str, refusals: int, *, terminates: bool
 ) -> None:
     """Semantics §10.3: a part of what leaves together is worth nothing."""
     cluster = preempted_in_part(kind, 0, 0)
@@ -238,10 +239,13 @@ def test_the_rest_of_a_group_is_told_again_though_its_preemptor_went_elsewhere(
     cluster.evict_answer = lambda _: next(answers, "ok")
     for each in others:
         cluster.tell(EvictRefused(each.uid, "a budget", cluster.now + 10))
-    cluster.delete(first.pod.name)
+    if terminates:
+        cluster.change(first.pod.name, grace=600.0, deleting=True)
+    else:
+        cluster.delete(first.pod.name)
     cluster.settle(seconds=200)
 
-    assert set(cluster.where()) == {"high"}
+    assert set(cluster.where()) - {first.pod.name} == {"high"}
 
 
 def test_a_gang_that_was_chosen_and_not_told_stays_under_a_new_leader() -> None:

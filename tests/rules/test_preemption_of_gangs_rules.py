@@ -266,3 +266,17 @@ def test_what_becomes_free_for_one_run_is_not_the_next_ones() -> None:
     cluster.pod("g-again", "g", owner=JOB, priority=10)
     cluster.settle(seconds=20)
     assert cluster.where("g").keys() == {"g-0", "g-again"}
+
+
+def test_who_fills_a_reservation_gives_way_where_only_a_node_is_lacking() -> None:
+    """Semantics §10.1."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=2)
+    for number in (1, 2):
+        cluster.group(f"w{number}", 1, owner="app")
+        cluster.pod(f"w{number}-0", f"w{number}", node=f"n{number}", priority=-1)
+    cluster.group("driver", 1, owner="app", min_resources=amounts(cpu=3))
+    cluster.pod("driver-0", "driver", priority=10, spec=spec(cpu=2))
+    cluster.settle(seconds=20)
+    assert len(cluster.evicted) == 1
+    assert cluster.where("driver")

@@ -157,3 +157,22 @@ def test_the_rest_of_a_gang_leaves_as_soon_as_the_others_certainly_do() -> None:
     world.nodes("n3", cpu=4)
     world.settle(seconds=5)
     assert not world.where("low-0-again")
+
+
+def test_who_leaves_is_counted_on_though_another_of_its_gang_cannot_be_evicted() -> None:
+    """Semantics §10.2, §10.4."""
+    world = World()
+    world.nodes("n1 n2 n3 n4", cpu=4)
+    world.running_job("low", 4, minimum=2)
+    for name in world.where("low"):
+        world.change(name, grace=50.0)
+    world.nodes("n5 n6", cpu=4)
+    for node in ("n5", "n6"):
+        world.pod(f"other-{node}", node=node, priority=1, started=10.0, spec=ONE_A_NODE)
+    world.evict_answer = lambda each: "a policy" if each.pod.name == "low-3" else "slow"
+    world.group("high", 2)
+    for index in range(2):
+        world.member(f"high-{index}", "high", priority=10)
+    world.settle(seconds=20)
+    assert len(evicted(world)) == 3, "one of them does not leave"
+    assert "low-2" not in world.pod_conditions("high-0")[-1][1].rpartition("; ")[2]

@@ -16,7 +16,7 @@ from enbloc.engine.plan import Assignment
 from enbloc.engine.preemption.protection import Protection, is_system
 from enbloc.engine.preemption.together import admitted, floors_of, gang_of, kueue_key, parted
 from enbloc.engine.preemption.units import Unit
-from enbloc.engine.state import ClusterState, Groups, Run, solo_key, to_be_admitted
+from enbloc.engine.state import ClusterState, Groups, Run, solo_key
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.amounts import sums
 from enbloc.model.groups import GroupKey
@@ -62,14 +62,16 @@ class VictimCandidates:
     """The units of lower priority than a group, found on demand.
 
     Static pods are excluded, which only their kubelet can end, as are pods of Kubernetes' own
-    classes whose priority is not lower, and groups that fill what the preemptor wants reserved. A
-    plan of which no Binding was sent is given up as a whole; a group that is being bound is no
-    candidate until that is over.
+    classes whose priority is not lower, and groups that fill the minResources that the preemptor
+    lacks. A plan of which no Binding was sent is given up as a whole; a group that is being bound
+    is no candidate until that is over.
 
     Attributes:
         binding: checked groups of lower priority that are being bound.
         steps: the cost of creating the units, in steps of a search.
         away: placed pods that count as gone.
+        filling: groups of this family without minResources are no candidates, as they fill what
+            the preemptor lacks; "" = none do.
         lifted: protected units are candidates too.
         protected: a unit was excluded because it is protected.
         disbelieved: pods and groups whose last checkpoint is not in the past.
@@ -98,15 +100,11 @@ class VictimCandidates:
     ) -> None:
         self._state, self._groups = state, groups
         self._key, self._priority = facts.key, facts.priority
-        group = facts.group
-        #: The family of which groups without minResources fill the preemptor's; "" = none.
-        self._filling = ""
-        if group is not None and group.min_resources and to_be_admitted(facts):
-            self._filling = group.family
         self._plan_of, self._leaving = plan_of, leaving
         self._spared, self._now = spared, now
         self._protection, self._most_work = protection, protection.limits.most_work
         self.away: Container[PodUID] = ()
+        self.filling = ""
         self.lifted = self.protected = False
         self.disbelieved: dict[PodUID | GroupKey, Pod | Run] = {}
         self._lone: dict[PodUID, Unit] = {}
@@ -287,8 +285,8 @@ class VictimCandidates:
         if priority >= self._priority or run.key.podgroup == self._key.podgroup:
             return False
         group = run.group  # what it would free, the preemptor would want as well
-        fills = group is not None and not group.min_resources and group.family == self._filling
-        return not (self._filling and fills)
+        fills = group is not None and not group.min_resources and group.family == self.filling
+        return not (self.filling and fills)
 
     def _is_bound_now(self, key: GroupKey) -> bool:
         open_plan = self._plan_of(key)

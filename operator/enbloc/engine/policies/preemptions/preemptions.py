@@ -108,9 +108,12 @@ class Preemptions(Policy):
     Args:
         core: what is known of the cluster.
         to_be_free: returns what must be free for a group before it may start.
+        lacks: returns whether that is not free.
     """
 
-    def __init__(self, core: Core, to_be_free: ToBeFree) -> None:
+    def __init__(
+        self, core: Core, to_be_free: ToBeFree, lacks: Callable[[GroupFacts], bool]
+    ) -> None:
         self._core, self._state, self._groups = core, core.state, core.groups
         self._victims, self._reporter, self._tally = core.victims, core.reporter, core.tally
         self._open = OpenPreemptions()
@@ -127,6 +130,7 @@ class Preemptions(Policy):
         self._known, self._left = set[PodUID](), 0
         self._rests = Rests(core.state, core.groups, core.victims)
         self._reserver = Reserver(core, self._trial, to_be_free)
+        self._lacks = lacks
 
     def nominated(self, group: GroupKey) -> Mapping[PodUID, str]:
         """Return the nodes for the pending pods of a group once its victims are gone.
@@ -274,7 +278,7 @@ class Preemptions(Policy):
 
     def candidates(self, facts: GroupFacts, now: float) -> VictimCandidates:
         """Return the units that may be evicted for a group."""
-        return VictimCandidates(
+        found = VictimCandidates(
             self._state,
             self._groups,
             facts,
@@ -284,6 +288,9 @@ class Preemptions(Policy):
             now,
             Protection(self._limits, self._evictions, self._state.pods, now),
         )
+        if facts.group is not None and self._lacks(facts):
+            found.filling = facts.group.family
+        return found
 
     def _search(
         self,
@@ -512,7 +519,7 @@ class Preemptions(Policy):
 
         All pods of a unit get the condition before the first of them leaves.
         """
-        if run.solo or self._victims.of(facts.key) is not None:
+        if run.solo or self._victims.staying(facts.key):
             return
         if not (facts.deficit or facts.key in self._rests or leaves_without_minimum(run)):
             return

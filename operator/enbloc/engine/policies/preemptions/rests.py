@@ -89,8 +89,8 @@ class Rests:
                 turn.change(group)
 
     def _tell(self, group: GroupKey, now: float) -> None:
-        """Evict the rest of a group of Kueue, unless some of it is being evicted."""
-        if self._victims.of(group) is not None:
+        """Evict the rest of a group of Kueue, unless some of it is told and does not leave yet."""
+        if self._victims.staying(group):
             self._due.put(group, now + FIRST_WAIT)
             return
         pods = (self._state.pods.get(uid) for uid in sorted(self._of[group].uids))

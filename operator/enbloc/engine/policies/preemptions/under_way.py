@@ -222,8 +222,8 @@ class UnderWay:
                 some.refused = False
                 self._settle(evictions, group, some, some.left(state))
         stuck = {pod.uid: pod for pod in turn.hanging if pod.uid in self._uids}
-        kept = (some.pods for some in self.victims.values() if some.evicting is Evicting.KEPT)
-        stuck |= {pod.uid: pod for pods in kept for pod in pods if stays(pod, state)}
+        kept = (some for some in self.victims.values() if some.evicting is Evicting.KEPT)
+        stuck |= {pod.uid: pod for some in kept for pod in some.left(state)}
         # What keeps one pod on its node may keep all that are to leave it.
         nodes = {pod.node for pod in stuck.values() if terminates(pod.uid, state)}
         nodes |= lost.intersection(self.nodes.values())
