@@ -14,7 +14,6 @@ from enbloc.client.paths import CRDS, POD_GROUPS, PRIORITY_CLASSES
 from enbloc.controller.sources import volcano
 from enbloc.model import names
 from tests.e2e.recorded_jobs import (
-    DIALECTS,
     SERVED,
     SIZE,
     Recorded,
@@ -24,6 +23,7 @@ from tests.e2e.recorded_jobs import (
 )
 from tests.e2e.world import World
 from tests.effort import slow
+from tests.foreign_crds import DIALECTS
 
 TRAINING = "training-operator-volcano"
 #: Jobs with one PodGroup of scheduler-plugins or Volcano, whose status says how they fare.

@@ -10,7 +10,7 @@ repeated, and what to do meanwhile.
 import copy
 import enum
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -127,7 +127,7 @@ class Client:
         return view
 
     @contextmanager
-    def writing(self, verb: str, resource: str) -> Iterator[Callable[[], None]]:
+    def writing(self, verb: str, resource: str) -> Generator[Callable[[], None]]:
         """Count a write for `landing`; returns what must be called just before it is sent.
 
         That raises Fenced if this process may no longer be the leader.

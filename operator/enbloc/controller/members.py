@@ -185,8 +185,10 @@ class Members:
         if that is deleted (semantics §6.6).
         """
         before, wave = self._creators.get(creator.uid), creator.wave
-        apart = wave in self._groups or (before is not None and before.group == wave)
-        if wave is not None and apart:
+        apart = wave is not None and (
+            wave in self._groups or (before is not None and before.group == wave)
+        )
+        if apart:
             creator = replace(creator, group=wave, whole=creator.group)
         if before == creator:
             return set()
