@@ -368,3 +368,22 @@ def test_who_keeps_apart_is_woken_when_a_nominated_pod_is_bound_elsewhere() -> N
     w.change("x", node="n2", nominated="")
     w.settle()
     assert set(w.where("g-").values()) == {"n1"}
+
+
+def test_what_an_addition_lacks_wakes_a_gang_of_which_another_was_kept_out_by_a_reservation() -> (
+    None
+):
+    """Semantics §6.2."""
+    w = World()
+    w.nodes("n1 n2 n3", cpu=4, labels=ZONE_A)
+    _holder()(w)
+    w.running_job("g", 1, timeout=6000)
+    w.member("g-like", "g")
+    w.member("g-near", "g", spec=spec(pod_affinity=NEAR_DB))
+    w.settle()
+    w.settle(seconds=100)
+    assert w.where("g-").keys() == {"g-0"}, "n3 is reserved, and there is no database"
+    w.pod("db", node="n1", scheduler="other", spec=spec(), labels=(("app", "db"),))
+    w.settle()
+    assert w.where("g-near"), "it requests nothing that is reserved"
+    assert not w.where("g-like")

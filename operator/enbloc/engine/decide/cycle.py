@@ -145,7 +145,7 @@ def _given_up(plan: Plan, why: str) -> Plan:
         verdict=PlanResult.UNSCHEDULABLE,
         assignments=(),
         message=why,
-        rejectors=frozenset({GANG_PLUGIN}),
+        rejectors=plan.rejectors | {GANG_PLUGIN},
     )
 
 
@@ -394,6 +394,7 @@ def _plan(plan_id: str, facts: GroupFacts, outcome: Outcome, trial: Trial, tried
         _assignments(outcome, tried),
         diagnosis=first,
         message=left,
+        rejectors=outcome.also_rejected_by.union(*(each.plugins for each in outcome.diagnoses)),
         search=outcome.search,
         steps=outcome.steps,
     )
