@@ -231,8 +231,7 @@ class _Search:
             elif len(kinds) > 1 and not levels.slices:
                 self.budget.take(len(floor.outcome.needed) * OF_A_MEMBER)
             first = first or floor
-            if first.outcome.search in (Search.NONE, Search.INFEASIBLE):  # of all, or of none
-                first.outcome.search = floor.outcome.search or first.outcome.search
+            first.outcome.search_too(floor.outcome)
         if found:
             return
         outcome = (first or self._in_vain(deficit)).outcome

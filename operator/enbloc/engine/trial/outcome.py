@@ -76,6 +76,10 @@ class Outcome:
             self.note(diagnosis, pod)
         self.also_rejected_by |= other.also_rejected_by
         self.lacks = self.lacks or other.lacks
-        if self.search in (Search.NONE, Search.INFEASIBLE):  # proven only if it is of all
-            self.search = other.search or self.search
+        self.search_too(other)
         self.steps += other.steps
+
+    def search_too(self, other: "Outcome") -> None:
+        """Record what another search came to: it is proven that nothing fits only if all say so."""
+        if self.search in (Search.NONE, Search.INFEASIBLE):
+            self.search = other.search or self.search
