@@ -111,13 +111,22 @@ class APIError(EnblocError):
     def may_have_landed(self) -> bool:
         """Whether the request may take effect although it did not succeed.
 
-        A 404 that names no object and a code that is not in this module come from a proxy, which
-        may have forwarded the request.
+        A missing resource and a code that is not in this module may be a proxy's answer, which may
+        have forwarded the request.
         """
         if self.denied:
             return False
-        of_proxy = isinstance(self, NotFound) and self.resource_missing
-        return self.outcome_unknown or of_proxy or type(self) is APIError
+        return self.outcome_unknown or self.resource_missing or type(self) is APIError
+
+    @property
+    def resource_missing(self) -> bool:
+        """Whether it is a 404 that names no object.
+
+        The server does not serve the resource at all (no CustomResourceDefinition), or the answer
+        is a proxy's.
+        """
+        named = self.details.get("name") or self.details.get("kind")
+        return isinstance(self, NotFound) and not named
 
     @property
     def denied(self) -> bool:
@@ -159,11 +168,6 @@ class APIError(EnblocError):
 
 class NotFound(APIError):
     """404: the object, its namespace or the whole resource does not exist."""
-
-    @property
-    def resource_missing(self) -> bool:
-        """Whether the server does not serve the resource at all (no CustomResourceDefinition)."""
-        return not self.details.get("name") and not self.details.get("kind")
 
     @property
     def advice(self) -> str:

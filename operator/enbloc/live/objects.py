@@ -22,7 +22,7 @@ from enbloc.client.backoff import asked_for
 from enbloc.client.client import Client, PatchType
 from enbloc.client.decoding import UNREADABLE, decoded, why
 from enbloc.client.discovery import served
-from enbloc.client.errors import APIError, Fenced, NotFound
+from enbloc.client.errors import APIError, Fenced
 from enbloc.client.fair_slots import FairSlots
 from enbloc.client.paths import (
     NATIVE_POD_GROUPS,
@@ -219,8 +219,7 @@ async def _reply(send: Callable[[], Awaitable[bytes]], asked: str) -> Reply:
 def _refused(error: APIError) -> Reply:
     if error.denied:  # webhooks and policies choose the code
         return Reply(403, message=str(error))
-    missing = isinstance(error, NotFound) and error.resource_missing
-    if missing and error.resource != _OPTIONAL:
+    if error.resource_missing and error.resource != _OPTIONAL:
         # From a proxy, or the kind is served in another version now; plans use what is served.
         return Reply(0, message=str(error))
     return Reply(error.code, message=str(error), retry_after=asked_for(error))
