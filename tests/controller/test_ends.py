@@ -35,6 +35,12 @@ def test_conditions_say_how_a_job_of_kubeflow_ended(kind: str) -> None:
     assert ended(kind, {}) is None
 
 
+def test_conditions_say_how_a_jobset_ended() -> None:
+    assert ended("JobSet", conditions("StartupPolicyCompleted", "Completed")) is True
+    assert ended("JobSet", conditions("Failed")) is False
+    assert ended("JobSet", conditions("StartupPolicyCompleted", "Suspended")) is None
+
+
 @pytest.mark.parametrize(
     ("state", "end"),
     [

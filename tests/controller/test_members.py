@@ -152,33 +152,13 @@ def test_a_job_of_a_later_part_is_a_creator_of_that_part_alone_once_it_has_a_pod
     assert members.regroup(OTHER) == {TRAIN, OTHER}
     assert members.regroup(OTHER) == set()
     ended = replace(later, ended=False)
-    assert members.put_creator(ended) == {TRAIN, OTHER}
+    assert members.put_creator(ended) == {OTHER}
     seen = members.creators(TRAIN, ["uid-j"])
     assert seen == {"first": first}, "though its pods were once seen there"
-    moved = {"uid-j": replace(ended, group=OTHER, whole=TRAIN)}
+    moved = {"uid-j": replace(ended, group=OTHER)}
     assert members.creators(OTHER) == moved
     members.remove_creator("uid-j")
     assert members.creators(OTHER) == moved
-
-
-def test_the_ends_of_later_parts_count_for_the_whole_while_it_has_no_job_of_that_run() -> None:
-    """Semantics §7.2."""
-    members = Members(groups={OTHER})
-    later = replace(NAMING, wave=OTHER, restart="set/1")
-    assert members.put_creator(later) == {OTHER}
-    assert members.put_creator(later) == set()
-    assert members.creators(TRAIN) == {}, "it goes on, and its room is that of its part"
-    ended = replace(later, ended=True)
-    assert members.put_creator(ended) == {TRAIN, OTHER}
-    assert members.creators(TRAIN) == {"uid-j": replace(ended, group=OTHER, whole=TRAIN)}
-    before = replace(NAMING, uid="before", restart="set/0", ended=False)
-    members.put_creator(before)
-    assert members.creators(TRAIN).keys() == {"before", "uid-j"}
-    first = replace(NAMING, uid="first", restart="set/1")
-    assert members.put_creator(first) == {TRAIN}
-    assert members.creators(TRAIN) == {"before": before, "first": first}
-    assert members.remove_creator("first") == {TRAIN}
-    assert members.creators(TRAIN).keys() == {"before", "uid-j"}
 
 
 def test_a_job_of_a_later_part_stays_in_its_podgroup_when_that_is_deleted() -> None:
@@ -191,7 +171,7 @@ def test_a_job_of_a_later_part_stays_in_its_podgroup_when_that_is_deleted() -> N
     assert members.put_creator(later) == set()
     assert members.put_creator(replace(later, succeeded=1)) == {OTHER}
     assert members.creators(TRAIN) == {}
-    assert members.remove_creator("uid-j") == {TRAIN, OTHER}
+    assert members.remove_creator("uid-j") == {OTHER}
     exist.add(OTHER)
     assert members.regroup(OTHER) == set(), "nothing is kept of a Job that is gone"
     assert members.creators(OTHER) == {}

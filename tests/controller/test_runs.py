@@ -387,69 +387,49 @@ def test_a_new_process_learns_of_the_end_of_jobs_whose_pods_are_gone() -> None:
 
 
 @pytest.mark.parametrize(("good", "reason"), [(True, "Succeeded"), (False, "Failed")])
-def test_the_first_part_of_a_jobset_ends_with_it_though_its_own_job_is_deleted(
-    good: bool, reason: str
+@pytest.mark.parametrize("first", [True, False])
+def test_a_part_of_a_jobset_ends_with_it_though_its_own_job_is_deleted(
+    first: bool, good: bool, reason: str
 ) -> None:
     """Semantics §7.2."""
-    # A server, a second server, and the workers that decide: a JobSet that has ended deletes the
-    # Jobs that go on.
-    whole, workers, cache = (GroupKey("n", name) for name in ("set", "set-workers", "set-cache"))
-    members = Members(groups={whole, workers, cache})
-    job = partial(Creator, JOB, group=whole, above_kind="JobSet", above_name="set", restart="set/0")
-    work = job("set-workers-0", "w", wave=workers)
-    members.put_creator(job("set-server-0", "s", wave=GroupKey("n", "set-server")))
-    members.put_creator(job("set-cache-0", "c", wave=cache))
+    # A server goes on until the workers, a later part, have ended: the JobSet then deletes it. Or
+    # the workers go on until the first part has.
+    whole, workers = GroupKey("n", "set"), GroupKey("n", "set-workers")
+    job = partial(Creator, JOB, group=whole, above_kind="JobSet", above_name="set", restart="js/0")
+    server, work = job("server", "s"), job("work", "w", wave=workers)
+    key, own, other = (whole, server, work) if first else (workers, work, server)
+    members = Members(groups={whole, workers})
+    members.put_creator(server)
     members.put_creator(work)
-    memory = GroupMemory("set/0", NOW)
-    watcher = Watcher(Group(whole, uid="g", min_member=1, generation=1, memory=memory), RUN)
+    memory = GroupMemory("js/0", NOW)
+    group = Group(key, uid="g", min_member=1, generation=1, owner="JobSet/js", memory=memory)
+    watcher = Watcher(group, RUN)
 
     def look(*found: Member) -> None:
-        watcher.looks(found, members.creators(whole, watcher.history.controllers))
+        watcher.looks(found, members.creators(key, {*watcher.history.controllers, "js"}))
 
-    server = replace(running, owner_key="set/0", controller="s")
-    look(server)
-    assert members.put_creator(replace(work, ended=good)) == {whole, workers}
-    look(server)
-    assert watcher.end() is None, "the server goes on"
-
-    assert members.remove_creator("s") == {whole}
+    pod = replace(running, owner_key="js/0", controller=own.uid)
+    look(pod)
+    members.put_creator(replace(other, ended=good))
+    look(pod)
+    members.remove_creator(own.uid)
     look()
-    assert watcher.end() is None, "the cache goes on"
-    assert "expected" not in watcher.status, "the cache is no member"
+    assert watcher.end() is None, "the JobSet may start again"
 
-    assert members.remove_creator("c") == {whole, cache}
+    members.put_creator(Creator("JobSet", "set", "js", whole, ended=good))
     look()
     assert watcher.end() == (reason, "2023-11-14T22:13:20Z")
 
 
-@pytest.mark.parametrize("server_failed", [False, True])
-def test_the_first_part_of_a_jobset_that_was_started_again_ends_with_it_too(
-    server_failed: bool,
-) -> None:
+def test_a_jobset_that_fails_does_not_fail_the_part_of_which_all_jobs_are_complete() -> None:
     """Semantics §7.2."""
-    whole, workers = GroupKey("n", "set"), GroupKey("n", "set-workers")
-    members = Members(groups={whole, workers})
-    watcher = Watcher(Group(whole, uid="g", min_member=1, generation=1), RUN)
-    ends = []
-    for run, good, now in (("set/0", False, NOW), ("set/1", True, NOW + 60)):
-        job = partial(Creator, JOB, group=whole, restart=run, created=now)
-        server, work = job("server", f"s{run}"), job("work", f"w{run}", wave=workers)
-        pod = replace(running, owner_key=run, controller=server.uid, created=now)
-        named = {"run_name": run, "runs": (RunMemory(run, (run,), queue_time=now),)}
-        members.put_creator(server)
-        for said in ({}, named):
-            watcher.looks([pod], members.creators(whole, watcher.history.controllers), now, **said)
-        members.put_creator(replace(work, ended=good))
-        if server_failed and not good:
-            members.put_creator(replace(server, ended=False))
-        members.remove_creator(server.uid)
-        members.remove_creator(work.uid)
-        watcher.looks([pod], members.creators(whole, watcher.history.controllers), now + 1)
-        ends.append(watcher.end())
-        watcher.looks([], members.creators(whole, watcher.history.controllers), now + 2)
-        ends.append(watcher.end())
-    first, second = ("Failed", "2023-11-14T22:13:22Z"), ("Succeeded", "2023-11-14T22:14:22Z")
-    assert ends == [None, first, None, second]
+    watcher = Watcher(replace(PAIR, owner="JobSet/js", memory=GroupMemory("js/0", NOW)), RUN)
+    members = [replace(m, owner_key="js/0") for m in of("a", succeeded, succeeded)]
+    failing = Creator("JobSet", "set", "js", ended=False)
+    watcher.looks(members, {**jobs(a=None), "js": failing})
+    assert watcher.end() is None, "its Job goes on"
+    watcher.looks(members, {**jobs(a=True), "js": failing}, NOW + 1)
+    assert watcher.end() == ("Succeeded", "2023-11-14T22:13:21Z")
 
 
 def test_a_job_of_a_run_that_will_never_have_pods_does_not_keep_it_from_its_end() -> None:

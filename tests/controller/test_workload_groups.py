@@ -17,7 +17,7 @@ from enbloc.controller.sources.leaderworkerset import RESOURCE as LEADER_WORKER_
 from enbloc.controller.sources.spark import RESOURCE as SPARK_APPLICATIONS
 from enbloc.model import names
 from enbloc.wire.auto_groups import group_name
-from tests.controller.conftest import World, controller, eventually
+from tests.controller.conftest import World, condition, controller, eventually
 from tests.foreign_crds import crd
 
 TEMPLATE = {"spec": {"containers": [{"name": "main", "image": "none"}]}}
@@ -307,9 +307,10 @@ async def test_no_podgroup_is_made_for_pods_of_another_scheduler(world: World) -
         assert await made(world, group_of(theirs)) is None
 
 
-async def test_a_part_of_a_jobset_that_comes_later_has_its_podgroup_before_its_pods(
+async def test_a_later_part_of_a_jobset_has_its_podgroup_before_its_pods_and_ends_with_the_set(
     world: World,
 ) -> None:
+    """Semantics §6.6, §7.2."""
     await serve(world, JOB_SETS)
     await switch(world, "true")
     jobs = [{"name": name, "replicas": 1, "template": JOB_TEMPLATE} for name in ("first", "then")]
@@ -322,15 +323,28 @@ async def test_a_part_of_a_jobset_that_comes_later_has_its_podgroup_before_its_p
             "jobset.sigs.k8s.io/replicatedjob-name": part,
         }
 
+    done = {"type": "Completed", "status": "True", "reason": "Done", "message": ""}
+    body = {"status": {"conditions": [{**done, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}
     async with controller(world):
-        workload = await world.create(JOB_SETS, metadata={"name": "w"}, spec=spec)
-        await pod(world, "a", workload, labels("first"))
+        await world.create(JOB_SETS, metadata={"name": "w"}, spec=spec)
+        await pod(world, "a", await job(world, "w-first-0"), labels("first"))
         for name in (whole, later):
             found = await eventually(partial(made, world, name))
             assert found["spec"]["minMember"] == 2
-        await pod(world, "b", workload, labels("then"))
+        await pod(world, "b", await job(world, "w-then-0"), labels("then"))
         await one_member(world, whole)
         await one_member(world, later)
+
+        for name in ("a", "b"):
+            await world.client.delete(PODS, name, world.namespace)
+        for name in (whole, later):
+            status = await world.until("WaitingForMembers", name, members=0)
+            assert condition(status, "Finished") == {}, "the JobSet goes on"
+        await world.client.patch(
+            JOB_SETS, "w", body, world.namespace, kind=PatchType.MERGE, subresource="status"
+        )
+        for name in (whole, later):
+            await world.until("Succeeded", name)
 
 
 async def test_a_group_that_a_leaderworkerset_no_longer_has_loses_its_podgroup(

@@ -46,8 +46,6 @@ class Creator:
     Attributes:
         group: the group that its pod template names, or that is made for it; None = none.
         wave: the group of its part of a workload, if that part may have its own; None = it cannot.
-        whole: the group of the whole workload, if `group` is that of its part instead; None = it
-            is not.
         role: the role that the template names; "" = none.
         by_field: the template names the group by `spec.schedulingGroup`.
         above_kind: the kind of its own controller; "" = it has none.
@@ -73,7 +71,6 @@ class Creator:
     uid: str
     group: GroupKey | None = None
     wave: GroupKey | None = None
-    whole: GroupKey | None = None
     role: str = ""
     by_field: bool = False
     above_kind: str = ""

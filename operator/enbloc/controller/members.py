@@ -12,6 +12,7 @@ from enbloc.model.adoptions import Adoptions
 from enbloc.model.grouped import Grouped, Index
 from enbloc.model.groups import GroupKey
 from enbloc.model.pods import Phase, Pod, PodUID
+from enbloc.wire.auto_groups import in_its_part
 
 #: How many deleted creators that had ended are kept: their groups may not have been looked at yet.
 KEPT: Final = 4096
@@ -95,8 +96,6 @@ class Members:
         self._named: Index[GroupKey, str] = Index()
         #: Creators in the group of the whole, by that of their part.
         self._waves: Index[GroupKey, str] = Index()
-        #: Creators in the group of their part, by that of the whole.
-        self._parts: Index[GroupKey, str] = Index()
         self._deleted: deque[str] = deque()
 
     def of(self, group: GroupKey) -> Collection[Member]:
@@ -110,28 +109,20 @@ class Members:
     def creators(self, group: GroupKey, seen: Collection[str] = ()) -> dict[str, Creator]:
         """The creators of a group, by UID: they own a member, or their template names the group.
 
-        One that had ended stays for a while after its deletion. Those of later parts, in runs of
-        which the group has none, are among them once all have ended: a JobSet that ends deletes
-        the Jobs that go on, so only the others tell how it ended (semantics §7.2).
+        One that had ended stays for a while after its deletion.
 
         Args:
             group: the group.
-            seen: UIDs of former members' controllers; those that have ended count too, unless they
-                are now in the group of their part.
+            seen: UIDs of former members' controllers, and of the group's own; those that have ended
+                count too, unless they are now in the group of their part.
         """
         found = {member.controller for member in self.of(group)}
         for key in (group, *self._adoptions.under(group)):
             found.update(self._named.get(key, ()))
         former = (self._creators[uid] for uid in seen if uid in self._creators)
         found |= {each.uid for each in former if each.ended is not None and not each.apart}
-        known = found & self._creators.keys()
-        if group in self._parts:
-            runs = {self._creators[uid].owner for uid in known}
-            parts = (self._creators[uid] for uid in self._parts[group])
-            later = [each for each in parts if each.owner not in runs]
-            if all(each.ended is not None for each in later):  # else one's room would count here
-                known |= {each.uid for each in later}
-        return {uid: self._settled(self._creators[uid]) for uid in sorted(known)}
+        known = sorted(found & self._creators.keys())
+        return {uid: self._settled(self._creators[uid]) for uid in known}
 
     def _settled(self, creator: Creator) -> Creator:
         """The same creator, with the group and role that its pods really belong to."""
@@ -181,15 +172,13 @@ class Members:
     def put_creator(self, creator: Creator) -> set[GroupKey]:
         """Take in a creator; only those that name a group, or have ended, are kept.
 
-        As its pods, it is in the group of its part from the moment there is one, and stays there
-        if that is deleted (semantics §6.6).
+        It is in the group of its part when its pods are (semantics §6.6).
         """
         before, wave = self._creators.get(creator.uid), creator.wave
-        apart = wave is not None and (
-            wave in self._groups or (before is not None and before.group == wave)
-        )
+        so_far = before.group if before is not None else None
+        apart = wave is not None and in_its_part(wave, self._groups, so_far)
         if apart:
-            creator = replace(creator, group=wave, whole=creator.group)
+            creator = replace(creator, group=wave)
         if before == creator:
             return set()
         touched = self._forget(creator.uid)
@@ -199,8 +188,6 @@ class Members:
                 self._named.add(creator.group, creator.uid)
             if wave is not None and not apart:
                 self._waves.add(wave, creator.uid)
-            if creator.whole is not None:
-                self._parts.add(creator.whole, creator.uid)
             touched |= self._touched(creator)
         return touched
 
@@ -215,8 +202,7 @@ class Members:
         if creator is None:
             return set()
         if creator.ended is None:
-            whole = set() if creator.whole is None else {creator.whole}
-            return self._forget(uid) | whole  # the other parts may all have ended
+            return self._forget(uid)
         self._deleted.append(uid)
         if len(self._deleted) > KEPT:
             self._forget(self._deleted.popleft())
@@ -230,14 +216,10 @@ class Members:
             self._named.drop(creator.group, uid)
         if creator.wave is not None:
             self._waves.drop(creator.wave, uid)
-        if creator.whole is not None:
-            self._parts.drop(creator.whole, uid)
         return self._touched(creator)
 
     def _touched(self, creator: Creator) -> set[GroupKey]:
         groups, named = set(self._owned.get(creator.uid, ())), self._settled(creator).group
-        if creator.whole is not None and creator.ended is not None:
-            groups.add(creator.whole)
         return groups if named is None else groups | {named}
 
 

@@ -164,19 +164,19 @@ def how_it_ended(view: RunView) -> ConditionState | None:
     The controllers of members decide: Jobs, and the workloads in `sources/ends.py`. A controller of
     another kind goes on for as long as it exists, unless the workload that controls the PodGroup
     has ended. A member that controls others, as Spark's driver does, ends with its own controller.
-    Members without a controller must all have finished. A Job's own owner, such as a JobSet, is
-    not asked: the end of its Jobs is the end of this run, and a Job that it starts again begins
-    another run.
+    Members without a controller must all have finished. The end of a JobSet counts where it left no
+    Job whose end is known; otherwise the end of its Jobs is the end of this run, and a Job that it
+    starts again begins another run.
     """
     if any(member.live for member in view.current):
         return None
     if view.finished is not None:
         return view.finished
-    above = view.creators.get(view.group.owner.partition("/")[2])
+    above = view.creators.get(view.group.owner_uid)
     over = None if above is None else above.ended
     pods = {member.uid for member in view.members} - view.creators.keys()
     ends = _ends(view.controllers - pods, view.creators, over)
-    if over is not None:  # its members may be gone
+    if over is not None and not ends:  # all that it created is gone
         ends.append(over)
     bare = [member for member in view.current if member.bare]
     if not (ends or bare) or None in ends or not all(member.finished for member in bare):

@@ -131,7 +131,8 @@ class StatusWriter:
         if self._groups.get(key) is not known:
             return  # it is gone, or a newer state is queued
         group = known.group
-        creators = self._members.creators(key, known.history.controllers)
+        seen = known.history.controllers | {group.owner_uid}
+        creators = self._members.creators(key, seen)
         self._warn(known, creators)
         found = reconcile(
             group, known.status, self._members.of(key), creators, self._now(), known.history

@@ -246,6 +246,11 @@ class Group:
         return tree.holds(whole.__contains__) if tree else len(whole) == len(self.roles)
 
     @property
+    def owner_uid(self) -> str:
+        """The UID of its controller; "" = none."""
+        return self.owner.partition("/")[2]
+
+    @property
     def family(self) -> str:
         """Groups with the same family (namespace and controller) share reservations; "" = none.
 

@@ -13,7 +13,7 @@ pkg/common/spark.go, training-operator and MPI operator pkg/apis/kubeflow.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -118,6 +118,19 @@ def role_name(text: str) -> str:
     """The role of that name, in lower case, since cases vary; "" = not a valid role name."""
     lower = text.lower()
     return lower if LABEL.fullmatch(lower) else ""
+
+
+def in_its_part(wave: GroupKey, groups: Container[GroupKey], before: GroupKey | None) -> bool:
+    """Whether what is created for a part of a workload is in that part's group.
+
+    It is from the moment there is one, and stays there if that is deleted (semantics §6.6).
+
+    Args:
+        wave: the group of the part.
+        groups: the PodGroups that exist.
+        before: where it was so far; None = nowhere.
+    """
+    return wave in groups or before == wave
 
 
 def auto_group(labels: Mapping[str, str], owner: OwnerReference | None) -> AutoGroup | None:
@@ -326,7 +339,8 @@ class AutoGroups:
         elif said == "false" or (not said and auto.kind not in kinds):
             return pod
         wave = GroupKey(pod.key.namespace, auto.wave)
-        apart = wave in self.groups or (before is not None and before.pod.group == wave)
+        so_far = before.pod.group if before is not None else None
+        apart = in_its_part(wave, self.groups, so_far)
         key = wave if apart else GroupKey(pod.key.namespace, auto.name)
         return replace(pod, group=key, role=auto.role)
 

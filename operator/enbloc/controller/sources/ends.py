@@ -4,7 +4,7 @@
 
 Source of the words: training-operator v1.9, pkg/apis/kubeflow.org/v1/common_types.go; mpi-operator
 v0.6, pkg/apis/kubeflow/v2beta1/types.go; spark-operator v2.3,
-api/v1beta2/sparkapplication_types.go.
+api/v1beta2/sparkapplication_types.go; JobSet v0.10, api/jobset/v1alpha2/jobset_types.go.
 """
 
 from collections.abc import Mapping
@@ -15,12 +15,13 @@ import msgspec
 from enbloc.client.decoding import UNREADABLE, decoded
 from enbloc.controller.sources.source import SourceObject
 from enbloc.controller.sources.workloads import WorkloadPart
-from enbloc.wire.auto_groups import MPI_JOB, SPARK_APPLICATION, TRAINING
+from enbloc.wire.auto_groups import JOB_SET, MPI_JOB, SPARK_APPLICATION, TRAINING
 from enbloc.wire.objects import ConditionObject
 
 _KUBEFLOW: Final[Mapping[str, bool]] = {"Succeeded": True, "Failed": False}
 #: By kind, the states and true conditions that end a workload, and whether each is a success.
 ENDS: Final[Mapping[str, Mapping[str, bool]]] = {
+    JOB_SET: {"Completed": True, "Failed": False},
     SPARK_APPLICATION: {"COMPLETED": True, "FAILED": False},
     **dict.fromkeys((MPI_JOB, *TRAINING), _KUBEFLOW),
 }

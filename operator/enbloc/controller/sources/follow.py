@@ -304,8 +304,11 @@ class Sources:
         group = None if ended is None else origin.group
         created = seconds_of(metadata.creation_timestamp or "") or 0.0
         creator = Creator(kind, metadata.name, metadata.uid, group, created=created, ended=ended)
-        for touched in self._members.put_creator(creator):
-            self._ask_for(touched)
+        touched = self._members.put_creator(creator)
+        if touched and ended is not None:
+            touched.update(origin.groups)
+        for group in touched:
+            self._ask_for(group)
 
     def _placed(self, origin: Origin) -> Origin:
         """The origin of an object in a tree, with what it calls for now."""
