@@ -6,8 +6,10 @@ import pytest
 
 from enbloc.errors import UsageError
 from enbloc.model.groups import GroupKey
+from enbloc.model.names import AUTO_GROUP_KEY
 from enbloc.model.pods import Owner, PodKey
 from enbloc.simulation import SimulatedCluster, answer, more_nodes, resized, without_nodes
+from enbloc.wire.auto_groups import group_name
 from tests.simulation.asking import NAMESPACE, OWNER, asking, job, names, present, submitted, told
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
@@ -346,3 +348,33 @@ def test_the_pods_of_an_answer_are_those_of_the_cluster(cluster: Cluster) -> Non
     first, second = (told(before, job("train", 2, cpu=8)) for _ in range(2))
     assert first == second
     assert PodKey(NAMESPACE, "train-0") in first.asked[0].placed
+
+
+IN_WAVES = """
+    apiVersion: jobset.x-k8s.io/v1alpha2
+    kind: JobSet
+    metadata: {name: train}
+    spec:
+      replicatedJobs:
+      - name: driver
+        template: {spec: {template: {spec: &pod {schedulerName: enbloc, containers: [
+          {name: c, image: i, resources: {requests: {cpu: 1}}}]}}}}
+      - name: worker
+        template: {spec: {template: {spec: *pod}}}
+"""
+
+
+def test_the_podgroups_of_what_is_replaced_go_with_it(cluster: Cluster) -> None:
+    """The JobSet that exists creates its workers later, in a PodGroup of their own."""
+    key = "jobset.sigs.k8s.io"
+    whole, part = group_name("JobSet", "train"), group_name("JobSet", "train", part="worker")
+    for role, group in (("driver", whole), ("worker", part)):
+        cluster.group(group, 1, derived=True, owner="JobSet/train")
+        labels = ((f"{key}/jobset-name", "train"), (f"{key}/replicatedjob-name", role))
+        owner = Owner("Job", f"train-{role}-0", f"uid-{role}", "batch/v1")
+        cluster.pod(f"train-{role}-0-0", group, node="n1", role=role, owner=owner, labels=labels)
+    found = present(cluster, {AUTO_GROUP_KEY: "true"})
+    assert {each.pod.group for each in submitted(found, IN_WAVES).pods} == {
+        GroupKey(NAMESPACE, whole)
+    }
+    assert told(found, IN_WAVES).starts

@@ -3,7 +3,7 @@
 """What the scheduler would see if objects were created now, and every controller did its work."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -184,23 +184,23 @@ class _Submitting:
             self._volume_claim(each)
         for each in self._expansion.beside.get("ResourceClaim", ()):
             self._device_claim(each)
-        auto = self._auto()
         objects = [found for _, found in plain]
-        pods = [auto.pod(found, codec.pod(found, self._known.keep)) for found in objects]
-        replaced = self._replaced(pods)
+        replaced = self._replaced(self._grouped(self._auto(), objects))
         self._leaving = {pod.uid for pod in replaced}
-        groups = [self._group(body) for body in self._groups(objects, pods)]
+        gone = self._gone(replaced)
+        auto = self._auto(gone)
+        groups = [self._group(each) for each in self._groups(objects, self._grouped(auto, objects))]
         for group in groups:
             auto.group(group.key, adopted(group.roles))
-        again = [auto.pod(found, codec.pod(found, self._known.keep)) for found in objects]
         created = [
             Created(pod, planned.wave, planned.of, planned.field)
-            for (planned, _), pod in zip(plain, again, strict=True)
+            for (planned, _), pod in zip(plain, self._grouped(auto, objects), strict=True)
         ]
         events: list[Event] = [
             *(PriorityClassSeen(name, each.value) for name, each in self._classes.items()),
             *self._of_cluster(),
             *(FactSeen(fact) for fact in self._facts),
+            *(GroupGone(key, gone[key]) for key in gone.keys() - {group.key for group in groups}),
             *(event for group in groups for event in self._seen(group)),
         ]
         return Submission(events, created, replaced, tuple(self._notes))
@@ -291,13 +291,29 @@ class _Submitting:
 
     # ── groups ───────────────────────────────────────────────────────────────────────────────
 
-    def _auto(self) -> AutoGroups:
+    def _auto(self, gone: Container[GroupKey] = ()) -> AutoGroups:
+        """The groups of workloads, with the PodGroups that exist and do not go."""
         auto = AutoGroups(unknown=False)
         for name, labels in self._namespaces.items():
             auto.namespace(name, dict(labels))
         for key, group in self._known.groups.items():
-            auto.group(key, adopted(group.roles))
+            if key not in gone:
+                auto.group(key, adopted(group.roles))
         return auto
+
+    def _grouped(self, auto: AutoGroups, objects: Sequence[PodObject]) -> list[Pod]:
+        return [auto.pod(found, codec.pod(found, self._known.keep)) for found in objects]
+
+    def _gone(self, replaced: Sequence[Pod]) -> Mapping[GroupKey, str]:
+        """The UIDs of PodGroups that were made for the existing objects, and go with them."""
+        groups = self._known.groups
+        theirs = (groups.get(pod.group) for pod in replaced if pod.group is not None)
+        families = {each.family for each in theirs if each is not None} - {""}
+        return {
+            key: group.uid
+            for key, group in groups.items()
+            if group.derived and group.family in families and not self._stays(key)
+        }
 
     def _groups(self, objects: Sequence[PodObject], pods: Sequence[Pod]) -> Sequence[Json]:
         """The PodGroups that would be created: the files' own, and those that workloads need."""
