@@ -298,6 +298,16 @@ def test_the_two_gangs_fit_the_sandbox_s_nodes_one_at_a_time() -> None:
     assert max(gpus) <= room < sum(gpus)
 
 
+def test_the_runtime_of_the_trainjob_has_only_fields_that_each_version_of_trainer_knows() -> None:
+    """Trainer 2.2 removed numProcPerNode from its API."""
+    path = Path("manifests/examples/integrations/pytorch.yaml")
+    documents = yaml.safe_load_all(path.read_text(encoding="utf-8"))
+
+    [runtime] = [each for each in documents if each["kind"] == "TrainingRuntime"]
+
+    assert runtime["spec"]["mlPolicy"] == {"numNodes": 2, "torch": {}}
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_an_example_says_how_it_is_applied(path: Path) -> None:
     assert f"kubectl apply -f {path.as_posix()}\n" in path.read_text(encoding="utf-8")
