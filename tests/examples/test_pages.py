@@ -110,3 +110,14 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_no_link_of_a_page_is_dead(page: Path) -> None:
     assert dead_links(page) == []
+
+
+def test_a_command_that_is_run_in_the_scheduler_s_pod_names_the_configuration_there() -> None:
+    """The scheduler may not read ConfigMaps, so the command would take the defaults."""
+    inside = re.compile(
+        r"exec\b[^`$]*?--\s+enbloc\s+(?:explain|queue|nodes|what-if|drain-check)\b[^`$]*"
+    )
+    found = [each for page in PAGES for each in inside.findall(page.read_text("utf-8"))]
+
+    assert found
+    assert [each for each in found if "--config /etc/enbloc/config.yaml" not in each] == []
