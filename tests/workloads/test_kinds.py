@@ -554,7 +554,19 @@ def test_an_object_of_another_namespace_than_the_one_that_is_given_is_refused() 
     assert "metadata.namespace is other, and --namespace is ml" in str(raised.value)
 
 
-def test_what_makes_no_pods_is_left_out_and_said_so() -> None:
-    service = "{apiVersion: v1, kind: Service, metadata: {name: a}}"
-    found = expanded(f"{service}\n---\n{job()}")
-    assert found.notes == ["Service objects make no pods, and are left out"]
+@pytest.mark.parametrize(
+    ("version", "kind"),
+    [
+        ("v1", "Service"),
+        ("v1", "LimitRange"),
+        ("v1", "ResourceQuota"),
+        ("kueue.x-k8s.io/v1beta1", "Topology"),
+        ("kueue.x-k8s.io/v1beta1", "WorkloadPriorityClass"),
+        ("scheduling.k8s.io/v1alpha2", "Workload"),
+    ],
+)
+def test_what_makes_no_pods_is_left_out_and_said_so(version: str, kind: str) -> None:
+    other = f"{{apiVersion: {version}, kind: {kind}, metadata: {{name: a}}}}"
+    found = expanded(f"{other}\n---\n{job()}")
+    assert names(found) == ["train-0"]
+    assert found.notes == [f"{kind} objects make no pods, and are left out"]

@@ -66,6 +66,8 @@ _BESIDE: Final = frozenset(
 _SKIPPED: Final = frozenset(
     {
         ("", "ConfigMap"),
+        ("", "LimitRange"),
+        ("", "ResourceQuota"),
         ("", "Secret"),
         ("", "Service"),
         ("", "ServiceAccount"),
@@ -73,6 +75,8 @@ _SKIPPED: Final = frozenset(
         ("kueue.x-k8s.io", "ClusterQueue"),
         ("kueue.x-k8s.io", "LocalQueue"),
         ("kueue.x-k8s.io", "ResourceFlavor"),
+        ("kueue.x-k8s.io", "Topology"),
+        ("kueue.x-k8s.io", "WorkloadPriorityClass"),
         ("monitoring.coreos.com", "PodMonitor"),
         ("monitoring.coreos.com", "ServiceMonitor"),
         ("networking.k8s.io", "Ingress"),
@@ -82,6 +86,7 @@ _SKIPPED: Final = frozenset(
         ("rbac.authorization.k8s.io", "RoleBinding"),
         ("rbac.authorization.k8s.io", "ClusterRole"),
         ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
+        ("scheduling.k8s.io", "Workload"),
     }
 )
 
