@@ -3,10 +3,12 @@
 """What is exposed: kube-scheduler's names as its dashboards expect them, and no tenant's words."""
 
 import re
+from pathlib import Path
 
 import pytest
 from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 
+import enbloc
 from enbloc.telemetry import metrics
 from enbloc.telemetry.metrics import DECLARED, SharedHistogram
 
@@ -78,6 +80,15 @@ def test_no_label_can_hold_a_word_of_a_tenant() -> None:
     for metric in DECLARED:
         assert not of_objects & metric.labels.keys(), metric.name
         assert all(metric.labels.values()), f"{metric.name}: what can its labels be?"
+
+
+def test_every_queue_of_writes_is_named_and_no_other() -> None:
+    sources = [path.read_text("utf-8") for path in Path(enbloc.__file__).parent.rglob("*.py")]
+    queues = {name for text in sources for name in re.findall(r'\bqueue="(\w+)"', text)}
+    texts = {each.labels["name"] for each in DECLARED if each.name.startswith("workqueue_")}
+
+    assert queues
+    assert [set(re.findall(r"\w+_\w+", text)) for text in texts] == [queues]
 
 
 def test_every_metric_that_is_exposed_is_declared() -> None:

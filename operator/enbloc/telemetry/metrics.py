@@ -108,7 +108,8 @@ _REQUEST: Final = {"verb": "an API verb", "resource": _RESOURCE}
 _LEASE: Final = {"name": "the name of the Lease"}
 _HOST: Final = "host and port of the API server or of an extender"
 _WORK: Final = {
-    "name": "podgroup_status, pod_condition (scheduler), podgroup_controller (controller)"
+    "name": "podgroup_status, pod_condition (scheduler), podgroup_controller, derived_podgroup, "
+    "source_status (controller)"
 }
 
 # ── kube-scheduler's ─────────────────────────────────────────────────────────────────────────
@@ -399,7 +400,10 @@ RATE_LIMITER_DURATION: Final = _histogram(
     {"verb": "an HTTP method", "host": _HOST},
 )
 WORKQUEUE_DEPTH: Final = _gauge(
-    "workqueue_depth", "Objects with a status update that waits to be written.", "both", _WORK
+    "workqueue_depth",
+    "Objects that wait to be written: their status or conditions, or a derived PodGroup.",
+    "both",
+    _WORK,
 )
 WORKQUEUE_ADDS: Final = _counter(
     "workqueue_adds_total",
