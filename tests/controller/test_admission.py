@@ -79,6 +79,12 @@ def test_of_kinds_that_are_listed_only_theirs_are_changed() -> None:
     assert patched(pod(), scheduled_by("enbloc", ("job",))) == []
 
 
+def test_the_kind_that_counts_is_that_of_the_object_that_owns_the_pod_itself() -> None:
+    of_a_jobset = pod(ownerReferences=[JOB], labels={"jobset.sigs.k8s.io/jobset-name": "train"})
+    assert patched(of_a_jobset, scheduled_by("enbloc", ("jobset",))) == []
+    assert len(patched(of_a_jobset, scheduled_by("enbloc", ("job",)))) == 1
+
+
 def test_a_member_whose_scheduler_knows_no_gangs_is_warned_of() -> None:
     member = pod(annotations={"enbloc.dev/pod-group": "train"})
     [warning] = response(review(member), warned_pod(["enbloc"]))["warnings"]
@@ -137,7 +143,7 @@ async def test_webhooks_answer_by_https_on_their_paths(tmp_path: Path) -> None:
 
         code, text = await post("/mutate/pods/enbloc", review(pod()))
         assert (code, "patch" in json.loads(text)["response"]) == (200, True)
-        code, text = await post("/mutate/pods/enbloc/job.jobset", review(pod()))
+        code, text = await post("/mutate/pods/enbloc/job.statefulset", review(pod()))
         assert (code, "patch" in json.loads(text)["response"]) == (200, False)
         assert (await post("/validate/pods", review(pod())))[0] == 200
         assert (await post("/validate/pods", b"no"))[0] == 400

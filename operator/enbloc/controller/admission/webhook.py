@@ -79,7 +79,7 @@ def _answering(decide: Decide) -> Handler:
 
 
 def _injecting(names: Collection[str]) -> Handler:
-    """Handle `/mutate/pods/NAME/job.jobset`: the path has the schedulerName and the owners' kinds.
+    """Handle `/mutate/pods/NAME/job.statefulset`: schedulerName and kinds of the pods' owners.
 
     A webhook's path may hold only lower-case letters, dots and dashes.
     """
