@@ -276,6 +276,22 @@ def test_what_victims_leave_goes_to_who_comes_first(beyond: bool) -> None:
     assert [key.name for key in after[1].victims] == ["low-0"]
 
 
+def test_who_fills_a_reservation_stays_where_more_of_it_would_be_lacking() -> None:
+    """Semantics §10.1: the lost member filled it too, as long as its node was there."""
+    cluster = Cluster()
+    cluster.nodes("n1 n2 n3", cpu=2)
+    cluster.pod("full", node="n3", priority=10, spec=spec(cpu=2))
+    cluster.group("workers", 1, owner="app")
+    cluster.pod("workers-0", "workers", node="n2", priority=-1, owner=JOB, spec=spec(cpu=2))
+    cluster.group("driver", 1, owner="app", min_resources=(("cpu", 4000),))
+    cluster.pod("driver-0", "driver", priority=10, owner=JOB, spec=spec(cpu=2))
+    cluster.settle()
+    assert cluster.where("driver") == {"driver-0": "n1"}
+    after = without(cluster, "n1")
+    assert list(after) == ["driver"]
+    assert "minResources needs 2 cpu" in after["driver"].plan.message
+
+
 def test_nobody_gives_way_to_who_may_not_preempt() -> None:
     cluster = Cluster()
     cluster.nodes("n1 n2", cpu=4)

@@ -10,7 +10,7 @@ from enbloc.model.names import EventReason, Reason
 from enbloc.model.pods import Owner
 from tests.engine.test_shared_resources import Together
 from tests.rules.preempting import evicted, full
-from tests.rules.world import NEXT_JOB
+from tests.rules.world import NEXT_JOB, World
 from tests.world.builders import amounts, spec
 from tests.world.cluster import Cluster, plugins_but
 
@@ -280,3 +280,27 @@ def test_who_fills_a_reservation_gives_way_where_only_a_node_is_lacking() -> Non
     cluster.settle(seconds=20)
     assert len(cluster.evicted) == 1
     assert cluster.where("driver")
+
+
+def test_what_is_held_for_others_later_in_order_is_not_lacking() -> None:
+    """Semantics §10.1, §4.1."""
+    pool = (("pool", "a"),)
+    world = World()
+    world.nodes("n1 n2", cpu=2, labels=pool)
+    for n in (1, 2):
+        world.group(f"w{n}", 1, owner="app")
+        world.pod(f"w{n}-0", f"w{n}", node=f"n{n}", priority=-1, spec=spec(cpu=2))
+    world.nodes("n3 n4", cpu=2)
+    world.group("low", 2, timeout=600)
+    for n in (3, 4):
+        name = f"low-{n}"
+        world.pod(name, "low", node=f"n{n}", owner=JOB, spec=spec(cpu=2), scheduled_at=world.now)
+    world.settle()
+    world.run_pods(["low-3", "low-4"])
+    world.settle()
+    world.delete("low-3")
+    world.group("driver", 1, owner="app", min_resources=amounts(cpu=6))
+    world.pod("driver-0", "driver", priority=10, spec=spec(cpu=2, node_selector=pool))
+    world.settle(seconds=20)
+    assert len(world.evicted) == 1
+    assert world.where("driver")

@@ -101,9 +101,7 @@ class Engine:
             Planner(core, self._min_resources),
             self.settings.schedule_timeout,
         )
-        self._preemptions = Preemptions(
-            core, self._min_resources.to_be_free, self._min_resources.lacks
-        )
+        self._preemptions = Preemptions(core, self._min_resources.to_be_free)
         self._policies: tuple[Policy, ...] = (
             NodeHistory(core.observations, core.groups),
             self._repair,

@@ -189,8 +189,7 @@ class Placer(NamedTuple):
             part: divides the steps by this number.
         """
         allowed, steps = self.allowed, self.steps // part
-        wants = allowed is not None and to_be_admitted(facts)
-        if wants and allowed is not None and allowed.capacity.admits(allowed.wanted, trial.nodes):
+        if self.lacks(facts, trial.nodes):
             return Outcome(failed=True), trial
         reserved, due = _in_domains(facts, trial, allowed)
         tries = Tries(reserved, trial, facts)
@@ -208,6 +207,18 @@ class Placer(NamedTuple):
             if tries.over:
                 break
         return outcome, trial if outcome.failed else tried
+
+    def lacks(self, facts: GroupFacts, nodes: Nodes) -> bool:
+        """Return whether what a group wants free before it starts is not.
+
+        Args:
+            facts: the group as it is.
+            nodes: the cluster as the group sees it.
+        """
+        allowed = self.allowed
+        if allowed is None or not to_be_admitted(facts):
+            return False
+        return bool(allowed.capacity.admits(allowed.wanted, nodes))
 
     def sparing(self, pod: Pod, trial: Trial) -> Callable[[str, Sequence[Pod]], bool] | None:
         """Return a test whether a pod on a node spares what is reserved once other pods have left.

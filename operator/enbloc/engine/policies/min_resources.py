@@ -150,18 +150,6 @@ class MinResources(Policy):
         run = self._groups.get(facts.key)
         return self._due(run) if run is not None and to_be_admitted(facts) else Counter()
 
-    def lacks(self, facts: GroupFacts) -> bool:
-        """Return whether what must be free for a group before it may start is not.
-
-        Raises:
-            PluginError: QueueSort failed.
-        """
-        run = self._groups.get(facts.key)
-        if run is None or run.group is None or not run.group.min_resources:
-            return False
-        wanted = self.wanted(run, facts) if to_be_admitted(facts) else None
-        return wanted is not None and bool(self.capacity().admits(wanted, self._state.nodes))
-
     def _due(self, run: Run) -> Counter[str]:
         wanted = Counter(dict(run.group.min_resources if run.group else ()))
         if not wanted:

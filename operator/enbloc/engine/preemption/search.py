@@ -46,6 +46,10 @@ class PlacesOnceGone(Protocol):
         """Place the group, as `Placing`."""
         ...
 
+    def lacks(self, facts: GroupFacts, nodes: Nodes, /) -> bool:
+        """Return whether what the group wants free before it starts is not."""
+        ...
+
     def sparing(self, pod: Pod, trial: Trial, /) -> Callable[[str, Sequence[Pod]], bool] | None:
         """Return a test whether a pod on a node spares what is reserved once other pods have left.
 

@@ -15,7 +15,14 @@ from enbloc.engine.events import FactGone, FactSeen, NodeGone
 from enbloc.engine.packing import infeasible
 from enbloc.engine.plan import Plan, PlanResult, Refutation
 from enbloc.engine.policies import MinResources, Preemptions
-from enbloc.engine.preemption import EVERYWHERE, LookedAt, Unit, preempting, search
+from enbloc.engine.preemption import (
+    EVERYWHERE,
+    LookedAt,
+    Unit,
+    VictimCandidates,
+    preempting,
+    search,
+)
 from enbloc.engine.state import (
     Arrays,
     Checkpoint,
@@ -217,16 +224,17 @@ class WhatIf:
         if plugin is None or not all(pod.preempts for pod in facts.pending):
             return ()
         trial = self._trial(facts, arrays)
-        known = self._units(facts)
         place = Placer(self._allowed(loser, facts), self._core.settings.search_steps)
-        units = LookedAt(None, trial.nodes, known)
+        candidates = self._preemptions.candidates(facts, self._now)
+        if facts.group is not None and place.lacks(facts, trial.nodes):
+            candidates.filling = facts.group.family
+        units = LookedAt(None, trial.nodes, self._units(candidates))
         found = search(facts, plugin, trial, units, self._core.state.budgets, place)
         return [pod for unit in found.victims for pod in unit.pods]
 
-    def _units(self, facts: GroupFacts) -> Mapping[str, Sequence[Unit]]:
+    def _units(self, candidates: VictimCandidates) -> Mapping[str, Sequence[Unit]]:
         """Return the remaining units of lower priority, by node, and everywhere."""
         found: dict[str, list[Unit]] = {EVERYWHERE: []}
-        candidates = self._preemptions.candidates(facts, self._now)
         candidates.away = self._away
         for unit in candidates.everywhere():
             if unit.group not in self._done:

@@ -108,12 +108,9 @@ class Preemptions(Policy):
     Args:
         core: what is known of the cluster.
         to_be_free: returns what must be free for a group before it may start.
-        lacks: returns whether that is not free.
     """
 
-    def __init__(
-        self, core: Core, to_be_free: ToBeFree, lacks: Callable[[GroupFacts], bool]
-    ) -> None:
+    def __init__(self, core: Core, to_be_free: ToBeFree) -> None:
         self._core, self._state, self._groups = core, core.state, core.groups
         self._victims, self._reporter, self._tally = core.victims, core.reporter, core.tally
         self._open = OpenPreemptions()
@@ -130,7 +127,6 @@ class Preemptions(Policy):
         self._known, self._left = set[PodUID](), 0
         self._rests = Rests(core.state, core.groups, core.victims)
         self._reserver = Reserver(core, self._trial, to_be_free)
-        self._lacks = lacks
 
     def nominated(self, group: GroupKey) -> Mapping[PodUID, str]:
         """Return the nodes for the pending pods of a group once its victims are gone.
@@ -277,8 +273,8 @@ class Preemptions(Policy):
         return f"{waits}; {why}" if why else waits
 
     def candidates(self, facts: GroupFacts, now: float) -> VictimCandidates:
-        """Return the units that may be evicted for a group."""
-        found = VictimCandidates(
+        """Return the units that may be evicted for a group, whatever it lacks."""
+        return VictimCandidates(
             self._state,
             self._groups,
             facts,
@@ -288,9 +284,6 @@ class Preemptions(Policy):
             now,
             Protection(self._limits, self._evictions, self._state.pods, now),
         )
-        if facts.group is not None and self._lacks(facts):
-            found.filling = facts.group.family
-        return found
 
     def _search(
         self,
@@ -304,6 +297,8 @@ class Preemptions(Policy):
     ) -> tuple[Preemption, AskExtender | None]:
         """Return the victims, or what extenders must be asked first."""
         trial = self._trial(turn, facts, profile)
+        if facts.group is not None and place.lacks(facts, trial.nodes):
+            candidates.filling = facts.group.family
         budgets, units = self._state.budgets, LookedAt(candidates, trial.nodes, {})
         asked: AskExtender | None = None
 
