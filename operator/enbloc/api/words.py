@@ -431,6 +431,13 @@ KEYS: Final[Mapping[str, KeyMeaning]] = {
         'dots, such as "Job.RayCluster". On a pod: "true" or "false", which overrides the '
         "namespace.",
     ),
+    names.INJECT_KEY: KeyMeaning(
+        "label",
+        "Namespace",
+        "you",
+        '"true": pods that name no scheduler get that of enbloc when they are created, if '
+        "admission.enabled is set in the values of the chart.",
+    ),
     names.CHECKPOINT_KEY: KeyMeaning(
         "annotation",
         "pod, PodGroup",

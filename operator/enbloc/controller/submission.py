@@ -28,6 +28,7 @@ from enbloc.model.ledger import Fact
 from enbloc.model.names import (
     API_GROUP,
     API_VERSION,
+    INJECT_KEY,
     POD_GROUP_KIND,
     POD_TEMPLATE_HASH_KEY,
     SCHEDULER_NAME,
@@ -53,9 +54,6 @@ from enbloc.workloads import (
     priority_classes,
     read,
 )
-
-#: A label of namespaces: with the chart's webhook enabled, their pods without a scheduler are ours.
-_INJECTED: Final = f"{API_GROUP}/inject-scheduler-name"
 
 #: Labels that name the object that a pod is of, if another object controls the pod.
 _LABELS: Final = {
@@ -239,10 +237,10 @@ class _Submitting:
             )
 
     def _injects(self, namespace: str) -> bool:
-        if dict(self._namespaces[namespace]).get(_INJECTED) != "true":
+        if dict(self._namespaces[namespace]).get(INJECT_KEY) != "true":
             return False
         self._note(
-            f"namespace {namespace} has the label {_INJECTED}: pods that name no scheduler are "
+            f"namespace {namespace} has the label {INJECT_KEY}: pods that name no scheduler are "
             f"taken to be {SCHEDULER_NAME}'s"
         )
         return True

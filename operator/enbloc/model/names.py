@@ -40,6 +40,8 @@ DERIVED_KEY: Final = "enbloc.dev/derived-from"
 #: On a namespace: the kinds of workload for which groups are made; on a pod: whether one is made
 #: for its workload.
 AUTO_GROUP_KEY: Final = "enbloc.dev/auto-group"
+#: On a namespace: with the chart's admission, its pods that name no scheduler are ours.
+INJECT_KEY: Final = "enbloc.dev/inject-scheduler-name"
 SCHEDULE_TIMEOUT_KEY: Final = "enbloc.dev/schedule-timeout-seconds"
 #: On a pod or a PodGroup: when its work was last saved. Without it, Volcano's key is read.
 CHECKPOINT_KEY: Final = "enbloc.dev/checkpointed-at"
