@@ -165,8 +165,9 @@ def cli_page(root: Path) -> str:
         head("Command line", "operator/enbloc/cli/ and enbloc_sandbox/cli/"),
         "[`kubectl enbloc …`](../how-to/install.md#the-commands) is the same program.",
         "Flags take precedence over configuration files.\n",
-        f"{' and '.join(f'`enbloc {name}`' for name in found)} come with a package of their own:",
-        '`pip install "enbloc[sandbox]"` ([the sandbox](../explanation/sandbox.md)). Any package',
+        f"{' and '.join(f'`enbloc {name}`' for name in found)} come with a package of their own,",
+        "[the sandbox](../explanation/sandbox.md). To install it, run in a clone",
+        '`pip install ".[sandbox]" ./sandbox`. Any package',
         f"may add commands, as entry points of the group `{GROUP}` that name click commands.",
         "`enbloc --help` lists them. They are imported when they are called.\n",
         table(

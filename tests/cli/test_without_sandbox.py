@@ -92,7 +92,7 @@ def test_commands_of_the_sandbox_say_how_to_get_it(
 ) -> None:
     code, output, errors = run(command, *arguments)
     assert errors.startswith(f"error: enbloc {command} comes with the package enbloc-sandbox")
-    assert errors.endswith('pip install "enbloc[sandbox]"\n')
+    assert errors.endswith('pip install ".[sandbox]" ./sandbox\n')
     assert len(errors.splitlines()) == 1
     assert (code, output) == (2, "")
 

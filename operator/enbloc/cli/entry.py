@@ -130,8 +130,8 @@ class LazyGroup(click.Group):
             if name in other_packages.SANDBOX:
                 raise UsageError(
                     f"enbloc {name} comes with the package enbloc-sandbox, which is not installed "
-                    "here; enbloc's image leaves it out. On your own machine: "
-                    'pip install "enbloc[sandbox]"'
+                    "here; enbloc's image leaves it out. In a clone of enbloc's repository: "
+                    'pip install ".[sandbox]" ./sandbox'
                 ) from None
             known = self.list_commands(ctx)
             raise click.exceptions.NoSuchCommand(name, possibilities=known, ctx=ctx) from None
