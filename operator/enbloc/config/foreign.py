@@ -67,14 +67,17 @@ FOREIGN: Final[Mapping[str, Foreign]] = {
         SySched="no score by system calls",
     ),
     **_of(
+        "scheduler-plugins and Koordinator",
+        NodeResourcesFitPlus="NodeResourcesFit has one scoringStrategy for all resources",
+        ScarceResourceAvoidance="taint nodes with scarce resources instead",
+    ),
+    **_of(
         "Koordinator",
         Reservation="use a PodGroup's minResources to reserve capacity for its members",
         NodeNUMAResource=_ZONES,
         DeviceShare="devices are allocated whole, as node resources count them",
         ElasticQuota=_QUOTA,
         LoadAwareScheduling=_LOAD,
-        NodeResourcesFitPlus="NodeResourcesFit has one scoringStrategy for all resources",
-        ScarceResourceAvoidance="taint nodes with scarce resources instead",
     ),
 }
 
