@@ -269,7 +269,8 @@ RESERVATIONS: Final = _gauge(
 # ── enbloc's: decisions ──────────────────────────────────────────────────────────────────────
 PLAN_DURATION: Final = _histogram(
     "enbloc_podgroup_plan_duration_seconds",
-    "Duration of the decision about one group. infeasible: no change of load could help.",
+    "Duration of the decision about one group, or about one pod without a group. infeasible: no "
+    "change of load could help.",
     _ATTEMPT,
     labels={"result": _OURS},
 )
