@@ -173,13 +173,13 @@ CAPACITY: Final = (
     ),
     Fault(
         "reservation-not-filled-by-what-is-held",
-        "due=Counter(dict(group.min_resources)) - self._families.taken(run) - filled.held,",
-        "due=Counter(dict(group.min_resources)) - filled.held,",
+        "due=self.whole(run) - self._families.taken(run) - filled.held,",
+        "due=self.whole(run) - filled.held,",
     ),
     Fault(
         "reservation-not-filled-by-its-owner-s-groups",
-        "due=Counter(dict(group.min_resources)) - self._families.taken(run) - filled.held,",
-        "due=Counter(dict(group.min_resources)) - self._families.taken(run),",
+        "due=self.whole(run) - self._families.taken(run) - filled.held,",
+        "due=self.whole(run) - self._families.taken(run),",
     ),
     Fault(
         "reservation-kept-by-a-group-that-ended",

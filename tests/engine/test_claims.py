@@ -295,15 +295,17 @@ def test_pods_of_a_plan_that_is_given_up_are_not_placed() -> None:
     assert not places(cluster)
 
 
+SHARES = "gpu.example.com/shares"
+ONE_SHARE = replace(
+    spec(cpu=1),
+    requests=(*spec(cpu=1).requests, (SHARES, 1)),
+    extended=(ContainerResource(0, "main", SHARES, 0, 1),),
+)
+
+
 def test_a_plan_stands_while_the_claim_for_its_extended_resources_is_made() -> None:
-    served = "gpu.example.com/shares"
-    cluster = cluster_of(device_class(extendedResourceName=served), gpus("n1"), gpus("n2"))
-    wanted = replace(
-        spec(cpu=1),
-        requests=(*spec(cpu=1).requests, (served, 1)),
-        extended=(ContainerResource(0, "main", served, 0, 1),),
-    )
-    cluster.gang("g", 4, spec=wanted)
+    cluster = cluster_of(device_class(extendedResourceName=SHARES), gpus("n1"), gpus("n2"))
+    cluster.gang("g", 4, spec=ONE_SHARE)
     cluster.settle()
     decided = {name: effect.target.decided.devices for name, effect in preparing(cluster).items()}
     for name, each in decided.items():
@@ -317,6 +319,35 @@ def test_a_plan_stands_while_the_claim_for_its_extended_resources_is_made() -> N
     prepare(cluster)
     assert len(cluster.where()) == 4
     assert len({effect.target.plan for effect in preparing(cluster).values()}) == 1
+
+
+def test_devices_that_serve_an_extended_resource_are_no_part_of_min_resources() -> None:
+    """Semantics §5.1."""
+    cluster = cluster_of(gpus("n1"), gpus("n2"))
+    cluster.group("g", 1, min_resources=((SHARES, 3),))
+    cluster.pod("g-0", "g", spec=ONE_SHARE)
+    cluster.settle()
+    assert cluster.condition("g")[1] == "Infeasible"
+    seen(cluster, [device_class(extendedResourceName=SHARES)])
+    cluster.settle()
+    assert preparing(cluster).keys() == {"g-0"}
+    cluster.pod("later", spec=ONE_SHARE)
+    cluster.settle()
+    assert preparing(cluster).keys() == {"g-0", "later"}, "none are reserved"
+
+
+def test_min_resources_that_nodes_offer_are_reserved_though_devices_serve_them_too() -> None:
+    """Semantics §5.1."""
+    cluster = cluster_of(device_class(extendedResourceName=SHARES), gpus("n1"), nodes="n1")
+    cluster.node("n2", cpu=8, labels=(("kubernetes.io/hostname", "n2"),), **{SHARES: 3})
+    cluster.group("g", 1, min_resources=((SHARES, 3),))
+    on_n2 = replace(ONE_SHARE, node_selector=(("kubernetes.io/hostname", "n2"),))
+    cluster.pod("g-0", "g", spec=on_n2)
+    cluster.settle()
+    cluster.now += 1
+    cluster.gang("h", 1, spec=on_n2)
+    cluster.settle()
+    assert "2 reserved for ns/g" in cluster.condition("h")[2]
 
 
 # ── everything else sees them ────────────────────────────────────────────────────────────────

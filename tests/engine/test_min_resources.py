@@ -3,6 +3,7 @@
 """minResources is held, not just checked (semantics §5)."""
 
 import math
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,8 +17,10 @@ from enbloc.engine.state.reservations import MIN_RESOURCES, PREEMPTION, Against
 from enbloc.engine.state.reservations import Reservation as Reserved
 from enbloc.model.groups import GroupKey
 from enbloc.model.nodes import Nodes
+from tests.config.files import configured, v1
 from tests.engine.reserving import MinResourcesLedger, Reservation
 from tests.world.builders import amounts, node, pod, spec
+from tests.world.cluster import Cluster
 from tests.world.tables import nodes
 
 
@@ -416,3 +419,44 @@ def test_what_is_kept_free_for_a_preemptor_is_part_of_its_min_resources(first: s
     ]
     [only] = reserved_amounts(kept, ledger.order, {}).amounts
     assert only.due == Counter(cpu=3000)
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        pytest.param(
+            """
+            extenders:
+            - urlPrefix: http://a
+              bindVerb: bind
+              managedResources: [{name: example.com/memory, ignoredByScheduler: true}]
+            """,
+            id="for an extender",
+        ),
+        pytest.param(
+            """
+            profiles:
+            - schedulerName: enbloc
+              pluginConfig:
+              - {name: NodeResourcesFit, args: {ignoredResources: [example.com/memory]}}
+            """,
+            id="by the plugin's arguments",
+        ),
+    ],
+)
+def test_what_the_profile_ignores_is_no_part_of_min_resources(field: str) -> None:
+    """Semantics §5.1."""
+    profile = "profiles: [{schedulerName: enbloc}]\n" if "extenders" in field else ""
+    cluster = Cluster(profiles=configured(v1(profile + textwrap.dedent(field))).profiles)
+    cluster.nodes("n1 n2", cpu=4)
+    cluster.group("g", 1, min_resources=(("cpu", 4_000), ("example.com/memory", 9)))
+    asking = replace(spec(cpu=2), requests=(*spec(cpu=2).requests, ("example.com/memory", 3)))
+    cluster.pod("g-0", "g", spec=asking)
+    cluster.settle()
+    cluster.now += 1
+    cluster.gang("h", 2, spec=asking)
+    cluster.settle()
+    assert cluster.where().keys() == {"g-0", "h-0", "h-1"}
+    cluster.gang("i", 1, spec=asking)
+    cluster.settle()
+    assert "2 free in the cluster, 2 reserved for ns/g" in cluster.condition("i")[2]

@@ -278,6 +278,15 @@ class Narrows(Protocol):
 
 
 @runtime_checkable
+class LeavesOut(Plugin, Protocol):
+    """A filter plugin that checks what is free on nodes, but leaves some resources out."""
+
+    def leaves_out(self, resource: str) -> bool:
+        """Whether something else checks this resource, such as an extender."""
+        ...
+
+
+@runtime_checkable
 class PostFilter(Plugin, Protocol):
     """Asked when no placement fits."""
 

@@ -51,6 +51,7 @@ class Profile:
     details: tuple[Details, ...] = field(init=False)
     observers: tuple[decide.Observes, ...] = field(init=False)
     filtering: tuple[decide.Plugin, ...] = field(init=False)
+    leaving_out: tuple[decide.LeavesOut, ...] = field(init=False)
     signers: tuple[tuple[str, decide.Sign], ...] = field(init=False)
     annotations: tuple[str, ...] = field(init=False)
     same_on_any_host: frozenset[str] = field(init=False)
@@ -90,6 +91,9 @@ class Profile:
             plugin
             for plugin in asked[Point.FILTER]
             if decide.implements(plugin, decide.Filter) or plugin in asked[Point.PRE_FILTER]
+        )
+        found["leaving_out"] = tuple(
+            plugin for plugin in asked[Point.FILTER] if decide.implements(plugin, decide.LeavesOut)
         )
         found["details"] = tuple(
             plugin for plugin in self.plugins if decide.implements(plugin, Details)
@@ -138,6 +142,10 @@ class Profile:
     def plugin(self, name: str) -> decide.Plugin | None:
         """The plugin of that name, if this profile runs it."""
         return self._by_name.get(name)
+
+    def leaves_out(self, resource: str) -> bool:
+        """Whether it does not matter how much of this resource is free on nodes."""
+        return any(plugin.leaves_out(resource) for plugin in self.leaving_out)
 
     def wants(self, plugin_name: str, event: Happening) -> bool:
         """Whether that plugin, having refused a group, is interested in this event."""

@@ -39,6 +39,8 @@ class GangScheduling:
             | Action.UPDATE_LABEL  # others may keep away from it no longer
             | Action.DELETE,
         ),
+        # What devices serve is no part of minResources.
+        ClusterEvent(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE),
     )
 
     def pre_enqueue(self, group: Group | None, facts: GroupFacts) -> Status:

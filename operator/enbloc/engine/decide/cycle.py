@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from enbloc.engine.decide.assign import MOST_HOSTS_SEARCHED, place_floor, place_group
 from enbloc.engine.decide.explain import MOST_KINDS, Kind, kinds_of, misfits, unplaced
 from enbloc.engine.plan import GANG_PLUGIN, Assignment, Plan, PlanResult, Refutation
-from enbloc.engine.state import GroupAmount, ReservedAmounts, beyond, to_be_admitted
+from enbloc.engine.state import GroupAmount, ReservedAmounts, beyond, reservable, to_be_admitted
 from enbloc.engine.topology import (
     DueInDomain,
     ReservedDomains,
@@ -305,7 +305,8 @@ def _short(plan_id: str, facts: GroupFacts, trial: Trial, allowed: AllowedCapaci
     if not to_be_admitted(facts):
         return None
     nodes = trial.nodes
-    for resource, amount in facts.group.min_resources if facts.group else ():
+    resources = facts.group.min_resources if facts.group else ()
+    for resource, amount in reservable(resources, trial.profile, nodes).items():
         (offered,) = sums(nodes.allocatables((resource,)))
         if amount > offered:
             text = beyond(resource, amount, offered)

@@ -27,6 +27,7 @@ from enbloc.engine.state import (
     Order,
     ReservedAmounts,
     Run,
+    reservable,
     to_be_admitted,
 )
 from enbloc.engine.turn import Turn
@@ -150,8 +151,15 @@ class MinResources(Policy):
         run = self._groups.get(facts.key)
         return self._due(run) if run is not None and to_be_admitted(facts) else Counter()
 
+    def whole(self, run: Run) -> Counter[str]:
+        """Return what a group that holds nothing wants reserved."""
+        resources = run.group.min_resources if run.group else ()
+        if not resources:
+            return Counter()
+        return reservable(resources, self._groups.profile_of(run), self._state.nodes)
+
     def _due(self, run: Run) -> Counter[str]:
-        wanted = Counter(dict(run.group.min_resources if run.group else ()))
+        wanted = self.whole(run)
         if not wanted:
             return wanted
         filled = self._families.filled(_family(run), run.key)
@@ -219,7 +227,7 @@ class MinResources(Policy):
             family=_family(run),
             order=self._order.of(key),
             wanted=group.min_resources,
-            due=Counter(dict(group.min_resources)) - self._families.taken(run) - filled.held,
+            due=self.whole(run) - self._families.taken(run) - filled.held,
             progress_at=turn.now if opened else max(times, default=turn.now),
             timeout=float(group.timeout or self._default_timeout),
             run_name=run.run_name,

@@ -270,7 +270,7 @@ class WhatIf:
         if wanted is None:
             return None
         order = self._order.of(facts.key) or wanted.order
-        due = _without(wanted.due, loser.run, loser.lost)
+        due = _without(wanted.due, self._min_resources.whole(loser.run), loser.lost)
         return AllowedCapacity(
             self._min_resources.capacity(), wanted._replace(order=order, due=due)
         )
@@ -302,12 +302,12 @@ def _make_claims_again(tables: Checkpoint, pods: Sequence[Pod]) -> None:
             tables.apply(FactSeen(anew))
 
 
-def _without(due: Counter[str], run: Run, lost: Sequence[Pod]) -> Counter[str]:
-    """Return what a group may still take once these members hold nothing; at most minResources."""
+def _without(due: Counter[str], most: Counter[str], lost: Sequence[Pod]) -> Counter[str]:
+    """Return what a group may still take, at most `most`, once these members hold nothing."""
     more = Counter(due)
     for pod in lost:
         more.update(dict(pod.spec.requests))
-    return more & Counter(dict(run.group.min_resources if run.group else ()))
+    return more & most
 
 
 def _afterwards(facts: GroupFacts, lost: Sequence[Pod]) -> GroupFacts:

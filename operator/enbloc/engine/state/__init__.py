@@ -15,6 +15,7 @@ from enbloc.engine.state.capacity import (
     ReservedAmounts,
     beyond,
     free_amounts,
+    reservable,
     reserved_amounts,
     to_be_admitted,
 )
@@ -76,6 +77,7 @@ __all__ = [
     "free_amounts",
     "nominated",
     "pinned_to",
+    "reservable",
     "reserved_amounts",
     "solo_key",
     "stand_in",

@@ -20,6 +20,8 @@ from enbloc.engine.plan import Assignment
 from enbloc.engine.state.order import Key, Order
 from enbloc.engine.state.reservations import MIN_RESOURCES, Reservation
 from enbloc.framework.facts import GroupFacts
+from enbloc.framework.profile import Profile
+from enbloc.ledgers import ledgers_of
 from enbloc.model.amounts import Amounts, sums
 from enbloc.model.groups import GroupKey
 from enbloc.model.nodes import Nodes
@@ -307,6 +309,29 @@ def to_be_admitted(facts: GroupFacts) -> bool:
     A gang that has lost everything has nothing reserved, and is admitted again (semantics §5.1).
     """
     return facts.deficit and not (facts.started and facts.held_in_part)
+
+
+def reservable(
+    resources: Iterable[tuple[str, int]], profile: Profile, nodes: Nodes
+) -> Counter[str]:
+    """Return what of minResources the nodes must have; the rest is not judged by them.
+
+    Missing are what the profile leaves out, and what devices serve if the nodes offer too little.
+
+    Args:
+        resources: the minResources, `(resource, amount)`.
+        profile: of the group.
+        nodes: the cluster.
+    """
+    served = ledgers_of(nodes).devices.served_by_devices
+    return Counter(
+        {
+            name: amount
+            for name, amount in resources
+            if not profile.leaves_out(name)
+            and not (served(name) and amount > sums(nodes.allocatables((name,)))[0])
+        }
+    )
 
 
 def free_capacity(nodes: Nodes, resources: tuple[str, ...]) -> dict[str, int]:

@@ -348,6 +348,11 @@ class Groups:
         name = facts.pending[0].scheduler if facts.pending else ""
         return self._profiles.get(name) or next(iter(self._profiles.values()))
 
+    def profile_of(self, run: Run) -> Profile:
+        """Return the profile that the live members of a run name, bound or not."""
+        named = (self._profiles.get(pod.scheduler) for pod in run.live.values())
+        return next(filter(None, named), None) or next(iter(self._profiles.values()))
+
 
 def _kept_from(group: Group | None) -> Sequence[Labels]:
     """Return the labels of PodGroups that a PodGroup must keep away from."""

@@ -81,6 +81,13 @@ class NodeResourcesFit:
         """Every requested resource that is not ignored."""
         return tuple(name for name, _ in self._requests(pod.spec))
 
+    def leaves_out(self, resource: str) -> bool:
+        """Only an extended resource can be ignored."""
+        if not is_extended(resource):
+            return False
+        group = resource.partition("/")[0]
+        return resource in self.ignored_resources or group in self.ignored_resource_groups
+
     def explain(self, pod: Pod, nodes: Nodes, refused: Mask) -> Counter[str]:
         """Each refused node counts under every resource that it lacks."""
         counts: Counter[str] = Counter()
@@ -131,13 +138,7 @@ class NodeResourcesFit:
         """The resources that must be free on the node."""
         if not self.ignored_resources and not self.ignored_resource_groups:
             return spec.requests
-        return tuple(pair for pair in spec.requests if not self._ignores(pair[0]))
-
-    def _ignores(self, resource: str) -> bool:
-        if not is_extended(resource):
-            return False
-        group = resource.partition("/")[0]
-        return resource in self.ignored_resources or group in self.ignored_resource_groups
+        return tuple(pair for pair in spec.requests if not self.leaves_out(pair[0]))
 
     def _grew(self, event: Happening, facts: GroupFacts) -> bool:
         """Whether a pending pod fits on the node when empty, and it is new or offers more."""
