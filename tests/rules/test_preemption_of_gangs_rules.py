@@ -304,3 +304,53 @@ def test_what_is_held_for_others_later_in_order_is_not_lacking() -> None:
     world.settle(seconds=20)
     assert len(world.evicted) == 1
     assert world.where("driver")
+
+
+def test_what_victims_of_its_family_leave_is_kept_with_the_rest_of_min_resources() -> None:
+    """Semantics §10.3."""
+    pool = (("pool", "a"),)
+    cluster = Cluster()
+    cluster.nodes("n1 n2", cpu=2, labels=pool)
+    for n in (1, 2):
+        cluster.group(f"w{n}", 1, owner="app")
+        cluster.pod(f"w{n}-0", f"w{n}", node=f"n{n}", priority=-1, spec=spec(cpu=2), grace=20.0)
+    cluster.node("n3", cpu=2)
+    cluster.evict_answer = lambda _: "slow"
+    cluster.group("driver", 1, owner="app", min_resources=amounts(cpu=6))
+    cluster.pod("driver-0", "driver", priority=10, spec=spec(cpu=2, node_selector=pool))
+    cluster.settle(seconds=2)
+    (worker,) = evicted(cluster)
+    cluster.pod("later", priority=-1, spec=spec(cpu=2))
+    cluster.settle(seconds=2)
+    assert not cluster.where("later")
+    cluster.delete(worker)
+    cluster.settle(seconds=10)
+    assert cluster.where("driver")
+    assert evicted(cluster) == {worker}
+
+
+def test_what_is_kept_for_a_preemptor_stays_kept_while_its_family_leaves() -> None:
+    """Semantics §10.3: whatever is looked at first, the preemptor or its victim."""
+    pool = (("pool", "a"),)
+    cluster = Cluster()
+    cluster.node("n1", cpu=2, labels=pool)
+    cluster.group("worker", 1, owner="app")
+    cluster.pod("worker-0", "worker", node="n1", priority=-1, spec=spec(cpu=2))
+    cluster.node("n2", cpu=2)
+    cluster.evict_answer = lambda _: "hold"
+    cluster.group("driver", 1, owner="app", min_resources=amounts(cpu=4))
+    cluster.pod("driver-0", "driver", priority=10, spec=spec(cpu=2, node_selector=pool))
+    cluster.settle(seconds=2)
+    assert evicted(cluster) == {"worker-0"}
+    cluster.pod("later", priority=-1, spec=spec(cpu=2))
+    cluster.change("driver-0", labels=(("looked", "at"),))
+    cluster.settle(seconds=2)
+    assert not cluster.where("later")
+    cluster.change("driver-0", labels=(("looked", "again"),))
+    cluster.change("worker-0", deleting=True)
+    cluster.settle(seconds=2)
+    assert not cluster.where("later")
+    cluster.delete("worker-0")
+    cluster.settle(seconds=10)
+    assert cluster.where("driver")
+    assert not cluster.where("later")

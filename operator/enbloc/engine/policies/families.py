@@ -7,11 +7,13 @@ up once, and then follows each group that is looked at. Source: semantics §5.1.
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from enbloc.engine.state import Groups, ReservationLedger, Run
 from enbloc.model.groups import GroupKey
+from enbloc.model.pods import PodUID
 
 
 class Filled(NamedTuple):
@@ -101,12 +103,13 @@ class Families:
         #: By group that has asked, the family that is kept for it.
         self._asked: dict[GroupKey, str] = {}
 
-    def filled(self, family: str, by: GroupKey) -> Filled:
+    def filled(self, family: str, by: GroupKey, without: Iterable[PodUID] = ()) -> Filled:
         """Return what fills every reservation of a family; without one, nothing does.
 
         Args:
             family: that of the group which asks.
             by: this group; the answer is kept up to date until it is forgotten.
+            without: pods whose requests do not count.
         """
         if self._asked.get(by, "") != family:
             self._leave(by)
@@ -119,7 +122,27 @@ class Families:
                 self.look(run)
         found.asking.add(by)
         self._asked[by] = family
-        return found.filled
+        less = self._held_by(family, without)
+        filled = found.filled
+        return filled._replace(held=filled.held - less) if less else filled
+
+    def _held_by(self, family: str, uids: Iterable[PodUID]) -> Counter[str]:
+        """Return what some pods hold of what fills the reservations of a family."""
+        planned = self._ledger.plans
+        held: Counter[str] = Counter()
+        looked: set[GroupKey] = set()
+        for uid in uids:
+            key = self._groups.key_of(uid)
+            run = self._groups.get(key) if key is not None else None
+            if run is None:
+                continue
+            if run.key not in looked:  # it may have changed since it was last looked at
+                looked.add(run.key)
+                self.look(run)
+            pod = run.live.get(uid) if self._counted.get(run.key) == family else None
+            if pod is not None and (pod.node or uid in planned):
+                held.update(dict(pod.spec.requests))
+        return held
 
     def look(self, run: Run) -> None:
         """Take in a group that may have changed."""

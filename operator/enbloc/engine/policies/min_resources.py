@@ -11,6 +11,7 @@ Source: semantics §5.1.
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Final
 
 from enbloc.engine.binding import Plans
@@ -34,6 +35,7 @@ from enbloc.engine.turn import Turn
 from enbloc.framework.facts import GroupFacts
 from enbloc.model.groups import GroupKey
 from enbloc.model.names import EventReason
+from enbloc.model.pods import PodUID
 
 _UNUSED: Final = (
     "reserved capacity of minResources went unused for scheduleTimeoutSeconds and was released"
@@ -146,10 +148,15 @@ class MinResources(Policy):
         order = self._order.of(run.key) or wanted.order
         return wanted._replace(order=order, due=self._due(run))
 
-    def to_be_free(self, facts: GroupFacts) -> Counter[str]:
-        """Return what must be free for a group before it may start, with what its pods request."""
+    def to_be_free(self, facts: GroupFacts, leaving: Iterable[PodUID]) -> Counter[str]:
+        """Return what must be free for a group before it may start, with what its pods request.
+
+        Args:
+            facts: the group.
+            leaving: pods that count as gone: what they fill is to be free again.
+        """
         run = self._groups.get(facts.key)
-        return self._due(run) if run is not None and to_be_admitted(facts) else Counter()
+        return self._due(run, leaving) if run is not None and to_be_admitted(facts) else Counter()
 
     def whole(self, run: Run) -> Counter[str]:
         """Return what a group that holds nothing wants reserved."""
@@ -158,11 +165,11 @@ class MinResources(Policy):
             return Counter()
         return reservable(resources, self._groups.profile_of(run), self._state.nodes)
 
-    def _due(self, run: Run) -> Counter[str]:
+    def _due(self, run: Run, leaving: Iterable[PodUID] = ()) -> Counter[str]:
         wanted = self.whole(run)
         if not wanted:
             return wanted
-        filled = self._families.filled(_family(run), run.key)
+        filled = self._families.filled(_family(run), run.key, leaving)
         return wanted - self._families.taken(run) - filled.held
 
     def burst(self, turn: Turn, run: Run) -> None:

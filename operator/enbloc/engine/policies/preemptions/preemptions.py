@@ -460,7 +460,7 @@ class Preemptions(Policy):
         elif each.stage is Stage.PLANNED and not planned:
             self._unbound(turn, facts, each)
         else:
-            self._reserver.reduce(turn, facts)
+            self._reserver.reduce(turn, facts, each)
         self._open.limit(facts, turn.now)
 
     def _unbound(self, turn: Turn, facts: GroupFacts, each: UnderWay) -> None:

@@ -26,8 +26,8 @@ from enbloc.model.pods import Pod, PodUID
 
 #: Returns the cluster as a group may see it.
 TrialOf = Callable[[Turn, GroupFacts, Profile], Trial]
-#: Returns what must be free for a group before it may start.
-ToBeFree = Callable[[GroupFacts], Counter[str]]
+#: Returns what must be free for a group before it may start, once some pods have left.
+ToBeFree = Callable[[GroupFacts, Iterable[PodUID]], Counter[str]]
 #: Where pending pods are to go.
 Nominations = Sequence[tuple[Pod, str]]
 
@@ -46,7 +46,7 @@ class Reserver:
         self._trial_of, self._to_be_free = trial_of, to_be_free
 
     def reserve(
-        self, turn: Turn, facts: GroupFacts, nodes: Nominations, victims: Iterable[Unit]
+        self, turn: Turn, facts: GroupFacts, nodes: Nominations, victims: Sequence[Unit]
     ) -> None:
         """Keep groups later in the order from taking what becomes free.
 
@@ -59,7 +59,8 @@ class Reserver:
         Raises:
             PluginError: a plugin failed; nothing is reserved.
         """
-        self._reserve(turn, facts, nodes, math.inf, self._decided(turn, facts, nodes, victims))
+        decided = self._decided(turn, facts, nodes, victims)
+        self._reserve(turn, facts, nodes, victims, math.inf, decided)
 
     def reserve_again(
         self, turn: Turn, facts: GroupFacts, nodes: Nominations, each: UnderWay
@@ -76,7 +77,7 @@ class Reserver:
             decided = self._decided(turn, facts, nodes, staying)
         except PluginError:
             decided = {}
-        self._reserve(turn, facts, nodes, each.until, decided)
+        self._reserve(turn, facts, nodes, staying, each.until, decided)
 
     def _decided(
         self, turn: Turn, facts: GroupFacts, nodes: Nominations, victims: Iterable[Unit]
@@ -92,6 +93,7 @@ class Reserver:
         turn: Turn,
         facts: GroupFacts,
         nodes: Nominations,
+        victims: Iterable[Unit],
         until: float,
         decided: Mapping[PodUID, Decisions],
     ) -> None:
@@ -108,7 +110,8 @@ class Reserver:
                 decided=decided.get(pod.uid, GETS_NOTHING) if pod.spec.holds else None,
             )
             self._state.reserve(reservation, turn.now, crowded=True)
-        if amount := self._beyond(facts, (pod for pod, _ in nodes)):
+        leaving = (pod for unit in victims for pod in unit.pods)
+        if amount := self._beyond(facts, (pod for pod, _ in nodes), leaving):
             near = facts.locality
             labels = near.levels.required_labels if near is not None else ()
             held = near.held if near is not None else ()
@@ -125,22 +128,28 @@ class Reserver:
             )
             self._state.reserve(reservation, turn.now)
 
-    def reduce(self, turn: Turn, facts: GroupFacts) -> None:
+    def reduce(self, turn: Turn, facts: GroupFacts, each: UnderWay) -> None:
         """Give back what a preemptor no longer wants beyond its pods' nodes."""
         before = self._state.reservations.get(_of_amount(facts.key))
         if before is None:
             return
         reserved = self._state.reservations.of(PREEMPTION, facts.key)
-        rest = Counter(dict(self._beyond(facts, (each.pod for each in reserved if each.pod))))
+        pods = (one.pod for one in reserved if one.pod)
+        rest = Counter(dict(self._beyond(facts, pods, each.pods)))
         amount = tuple(sorted((rest & Counter(dict(before.amount))).items()))
         if amount != before.amount:
             turn.happened += self._state.release([before])
             if amount:
                 self._state.reserve(before._replace(amount=amount), turn.now)
 
-    def _beyond(self, facts: GroupFacts, pods: Iterable[Pod]) -> tuple[tuple[str, int], ...]:
-        """Return what a preemptor wants free beyond what these pods of it request."""
-        rest = self._to_be_free(facts)
+    def _beyond(
+        self, facts: GroupFacts, pods: Iterable[Pod], victims: Iterable[Pod]
+    ) -> tuple[tuple[str, int], ...]:
+        """Return what a preemptor wants free beyond what these pods of it request.
+
+        What victims of its family still fill of its minResources it wants once they are gone.
+        """
+        rest = self._to_be_free(facts, (pod.uid for pod in victims))
         for pod in pods:
             rest.subtract(dict(pod.spec.requests))
         return tuple(sorted((+rest).items()))
