@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What if a node goes: planned again on a copy."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from enbloc.errors import UsageError
 from enbloc.model.pods import NodeSelectorTerm, Owner, PodSpec
 from enbloc.model.requirements import Operator, Requirement
 from enbloc.model.topology import TopologyRequest
+from tests.config.files import args, configured
 from tests.world.builders import spec
 from tests.world.cluster import Cluster
 
@@ -173,6 +175,18 @@ def test_8_a_started_gang_needs_its_min_resources_again_only_if_it_loses_all_its
     after = without(cluster, *nodes)["g"]
     assert not after.whole
     assert "minResources needs 12 cpu" in after.plan.message
+
+
+def test_what_the_profile_ignores_is_not_wanted_free_again() -> None:
+    """Semantics §5.1, §8.2."""
+    ignoring = {"ignoredResources": ["example.com/memory"]}
+    cluster = Cluster(profiles=configured(args("NodeResourcesFit", ignoring)).profiles)
+    cluster.nodes("n1 n2", cpu=4)
+    cluster.group("g", 1, min_resources=(("cpu", 4_000), ("example.com/memory", 3)))
+    asking = replace(spec(cpu=4), requests=(*spec(cpu=4).requests, ("example.com/memory", 3)))
+    cluster.pod("g-0", "g", owner=JOB, spec=asking)
+    cluster.settle()
+    assert without(cluster, cluster.where()["g-0"])["g"].whole
 
 
 def test_who_gives_way_is_told_apart_from_what_fits_as_it_is() -> None:
