@@ -309,6 +309,29 @@ def test_a_jobset_in_order_reserves_for_all_and_has_a_podgroup_for_what_comes_la
     }
 
 
+def test_a_jobset_in_three_waves_reserves_for_the_largest() -> None:
+    """Semantics §5.2."""
+    jobs = [
+        replicated("driver", 1),
+        replicated("workers", 3, **after("driver", "Complete")),
+        replicated("helper", 1, **after("workers", "Ready")),
+        replicated("check", 1, **after("workers", "Complete")),
+    ]
+    first = called_for("JobSet", {"replicatedJobs": jobs})[0]
+    assert first.spec["minResources"] == {"cpu": "16", "memory": "8Gi"}
+
+
+def test_a_job_that_no_other_waits_for_counts_beside_all_later_ones() -> None:
+    """Semantics §5.2."""
+    jobs = [
+        replicated("server", 2),
+        replicated("prepare", 1),
+        replicated("train", 3, **after("prepare", "Complete")),
+    ]
+    first = called_for("JobSet", {"replicatedJobs": jobs})[0]
+    assert first.spec["minResources"] == {"cpu": "20", "memory": "10Gi"}
+
+
 def test_each_group_of_a_leaderworkerset_is_a_gang_those_of_a_surge_too() -> None:
     rollout = {"rollingUpdateConfiguration": {"maxSurge": "40%"}}
     spec = {"replicas": 2, "leaderWorkerTemplate": {"size": 4}, "rolloutStrategy": rollout}

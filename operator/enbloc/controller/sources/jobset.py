@@ -5,7 +5,7 @@
 Source of the meaning of fields: JobSet v0.10, api/jobset/v1alpha2/jobset_types.go.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
@@ -112,7 +112,7 @@ def derive(found: JobSet) -> tuple[Derived, ...] | RefusedGroup:
             whole,
         )
     waits = later or any(job.least(found) < job.size for job in first)
-    reserved = _most(first, _together(jobs)) if waits else None
+    reserved = _most(jobs) if waits else None
     groups = [with_topology(of_roles(_roles(found, first), whole, reserved), _metadata(first))]
     for job in later:
         own = group_name(JOB_SET, name, part=job.name)
@@ -132,21 +132,35 @@ def _roles(found: JobSet, jobs: Iterable[_ReplicatedJob]) -> list[tuple[str, int
     return [(job.name, job.least(found)) for job in jobs]
 
 
-def _together(jobs: Iterable[_ReplicatedJob]) -> list[_ReplicatedJob]:
-    """The jobs that end up running at the same time: no other waits for their completion."""
+def _most(jobs: Iterable[_ReplicatedJob]) -> Counter[str]:
+    """The most that jobs request at the same time, by resource.
+
+    A wave begins when the last one has completed, as far as jobs of the next wait for that. A job
+    for whose completion none waits counts from its own wave on.
+
+    Args:
+        jobs: each after those that it depends on, as JobSet demands.
+    """
     jobs = list(jobs)
-    ending = {
-        each.name for job in jobs for each in job.depends_on or () if each.status == _COMPLETE
-    }
-    return [job for job in jobs if job.name not in ending]
-
-
-def _most(*waves: Iterable[_ReplicatedJob]) -> Counter[str]:
-    """The most that any of these waves requests, by resource."""
-    total = Counter[str]()
-    for wave in waves:
-        total |= sum((job.requests for job in wave), Counter[str]())
-    return total
+    begins: dict[str, int] = {}
+    ends: dict[str, int] = {}
+    for job in jobs:
+        waits = [(each.name, each.status == _COMPLETE) for each in job.depends_on or ()]
+        wave = max((begins.get(name, 0) + ended for name, ended in waits), default=0)
+        begins[job.name] = wave
+        for name, ended in waits:
+            if ended:
+                ends[name] = min(wave, ends.get(name, wave))
+    changes: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for job in jobs:
+        changes[begins[job.name]].update(job.requests)
+        if job.name in ends:
+            changes[ends[job.name]].subtract(job.requests)
+    running, most = Counter[str](), Counter[str]()
+    for wave in sorted(changes):
+        running.update(changes[wave])
+        most |= running
+    return most
 
 
 JOB_SET_SOURCE: Final = Source("JobSet", (RESOURCE,), JobSet, derive, controls=True)
