@@ -573,6 +573,42 @@ def test_each_part_of_a_jobset_that_is_created_later_has_the_topology_of_its_own
     assert later.spec["topology"] == {"required": "rack"}
 
 
+def in_rack(name: str, **more: Any) -> dict[str, Any]:
+    """A replicatedJob with one pod, which requires a rack."""
+    template = near(required="rack", name="default")
+    return {"name": name, "template": {"spec": {"template": template}}, **more}
+
+
+def test_the_first_part_of_a_jobset_requires_a_domain_for_its_own_pods_alone() -> None:
+    """Semantics §6.6: capacity for the later ones need not be in that domain."""
+    jobs = [in_rack("driver"), in_rack("workers", **after("driver", "Ready"))]
+
+    first, later = called_for("JobSet", {"replicatedJobs": jobs})
+
+    assert first.spec["topology"] == {"name": "default"}
+    assert first.spec["roles"] == [
+        {"name": "driver", "minMember": 1, "topology": {"required": "rack"}}
+    ]
+    assert first.spec["minResources"] == {"cpu": "4", "memory": "2Gi"}
+    assert later.spec["topology"] == {"name": "default", "required": "rack"}
+
+
+def test_jobs_that_a_jobset_creates_at_once_stay_in_one_domain_if_others_follow() -> None:
+    """Semantics §6.6."""
+    jobs = [in_rack("together"), in_rack("b"), in_rack("c", **after("b", "Ready"))]
+
+    first = called_for("JobSet", {"replicatedJobs": jobs})[0]
+
+    assert first.spec["topology"] == {"name": "default"}
+    [part] = first.spec["subGroups"]
+    assert part["topology"] == {"required": "rack"}
+    assert part["name"] not in {"together", "b"}
+    assert {role["name"]: role["parent"] for role in first.spec["roles"]} == {
+        "together": part["name"],
+        "b": part["name"],
+    }
+
+
 def refused(kind: str, spec: dict[str, Any]) -> RefusedGroup:
     [source] = [each for each in WORKLOADS if each.resources[0].kind == kind]
     metadata = {"name": "w", "namespace": "n", "uid": "u"}

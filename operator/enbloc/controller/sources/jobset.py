@@ -21,7 +21,7 @@ from enbloc.controller.sources.source import (
     Source,
     SourceObject,
 )
-from enbloc.controller.sources.topology_keys import PodMetadata, with_topology
+from enbloc.controller.sources.topology_keys import PodMetadata, with_own_domain, with_topology
 from enbloc.controller.sources.workloads import (
     WorkloadPart,
     bounded,
@@ -114,6 +114,8 @@ def derive(found: JobSet) -> tuple[Derived, ...] | RefusedGroup:
     waits = later or any(job.least(found) < job.size for job in first)
     reserved = _most(jobs) if waits else None
     groups = [with_topology(of_roles(_roles(found, first), whole, reserved), _metadata(first))]
+    if later and isinstance(groups[0], Derived):
+        groups[0] = with_own_domain(groups[0])
     for job in later:
         own = group_name(JOB_SET, name, part=job.name)
         part = of_roles(_roles(found, [job]), own, beside=whole)

@@ -5,6 +5,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Any, Final
 
 import msgspec
@@ -156,6 +157,30 @@ def with_topology(
     if said:
         return replace(found, spec={**found.spec, _FIELD: said[0]})
     return _of_others(found, kueue.asked(pairs))
+
+
+def with_own_domain(found: Derived) -> Derived:
+    """The PodGroup with the domain that it requires for its members alone.
+
+    Not for what its minResources reserve for others besides them, as `spec.topology` would. It is
+    unchanged if it requires none, has slices, or has no role for each template.
+    """
+    topology, roles = found.spec.get(_FIELD, _NONE), found.spec.get("roles", ())
+    if not roles or "required" not in topology or "slices" in topology:
+        return found
+    near = {field: topology[field] for field in ("required", "preferred") if field in topology}
+    names = tuple(role["name"] for role in roles)
+    spec = {field: value for field, value in found.spec.items() if field != _FIELD}
+    if "name" in topology:
+        spec[_FIELD] = {"name": topology["name"]}
+    part = kueue.PodSetGroup(_beside(names), names, near)
+    parted, _ = _parted(spec, [part], everybody=True)
+    return replace(found, spec=parted)
+
+
+def _beside(names: Sequence[str]) -> str:
+    """A name that none of these is."""
+    return next(name for at in count() if (name := f"first-{at}") not in names)
 
 
 def _of_others(found: Derived, asked: kueue.KueueTopology) -> Derived:
