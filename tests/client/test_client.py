@@ -301,6 +301,11 @@ async def test_it_tells_how_long_a_write_that_was_given_up_may_still_take_effect
         pytest.param(says(lambda: web.Response(status=404, text="not found")), id="a proxy's 404"),
         pytest.param(says(lambda: web.Response(status=408, text="timeout")), id="a proxy's 408"),
         pytest.param(HTML, id="a proxy's page"),
+        pytest.param(
+            says(lambda: answer({"kind": "Status", "status": "Failure"})),
+            id="a success that says it is a failure",
+        ),
+        pytest.param(says(lambda: web.Response(text='{"kind": "Pod"')), id="half an object"),
     ],
 )
 async def test_a_write_without_a_certain_outcome_may_still_take_effect(end: Handler) -> None:

@@ -254,14 +254,14 @@ class Client:
         raw = await self.request(
             "create", resource, name, namespace, body=body, subresource=subresource, tries=tries
         )
-        return _read(raw, "create", resource.label(subresource), shape)
+        return self._written(raw, "create", resource, subresource, shape)
 
     async def replace(
         self, resource: Resource, name: str, body: Any, namespace: str | None = None
     ) -> Any:
         """PUT the object; its resourceVersion, if it has one, is a precondition."""
         raw = await self.request("update", resource, name, namespace, body=body)
-        return _read(raw, "update", resource.label())
+        return self._written(raw, "update", resource)
 
     async def patch(
         self,
@@ -286,7 +286,7 @@ class Client:
             query=query,
             content_type=kind,
         )
-        return _read(raw, "patch", resource.label(subresource), shape)
+        return self._written(raw, "patch", resource, subresource, shape)
 
     async def delete(
         self,
@@ -302,7 +302,7 @@ class Client:
         preconditions = {key: value for key, value in wanted.items() if value}
         body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
         raw = await self.request("delete", resource, name, namespace, body=body)
-        return _read(raw, "delete", resource.label())
+        return self._written(raw, "delete", resource)
 
     async def request(  # noqa: PLR0913  # an HTTP request has this many parts
         self,
@@ -359,6 +359,22 @@ class Client:
             if not answer.lstrip().startswith(b"{"):
                 raise Unreachable(verb, call.resource, "unreadable answer: no object", sent=True)
         return answer
+
+    def _written(
+        self,
+        raw: bytes,
+        verb: str,
+        resource: Resource,
+        subresource: str = "",
+        shape: Any = dict[str, Any],
+    ) -> Any:
+        """Decode the answer to a write; one that cannot be read leaves its outcome uncertain."""
+        try:
+            return _read(raw, verb, resource.label(subresource), shape)
+        except Unreachable:
+            if resource != EVENTS:
+                self._unknown = self.clock.local()  # it was sent before that
+            raise
 
     async def _exchange(self, call: Call, tries: int) -> bytes:
         backoff = Backoff()
