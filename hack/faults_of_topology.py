@@ -34,8 +34,8 @@ TOPOLOGY: Final = (
     ),
     Fault(
         "topology-outermost-level-first",
-        "        for level in range(innermost, outermost - 1, -1):",
-        "        for level in range(outermost, innermost + 1):",
+        "            level = outer.pop(0)",
+        "            level = outer.pop()",
     ),
     Fault(
         "topology-last-look-blind",
@@ -54,7 +54,7 @@ TOPOLOGY: Final = (
     ),
     Fault(
         "topology-parts-not-revised",
-        "        return _first(map(with_next, self._floors(own, part, tried)))",
+        "        return _first(map(with_next, self._floors(own, part, tried, later=later)))",
         "        return with_next(next(self._floors(own, part, tried)))",
     ),
     Fault(

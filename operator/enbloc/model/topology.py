@@ -196,6 +196,16 @@ class TopologyLevels:
         return tuple(level.label for level in self.levels)
 
     @property
+    def outwards(self) -> range:
+        """The places of the levels in which one domain is looked for, in turn.
+
+        From the preferred level to the required one; -1 = the whole cluster, if none is required.
+        """
+        innermost = -1 if self.preferred is None else self.preferred
+        outermost = -1 if self.required is None else self.required
+        return range(innermost, outermost - 1, -1)
+
+    @property
     def required_labels(self) -> tuple[str, ...]:
         """Those of the required level and of the levels around it; empty = none is required."""
         return self.labels[: self.required + 1] if self.required is not None else ()

@@ -29,6 +29,7 @@ from enbloc.engine.decide.slices import (
     ReadBudget,
     place_slices,
 )
+from enbloc.engine.decide.tries import OF_A_PART, Tries, at_a_level, at_least
 from enbloc.engine.packing import PLACING_STEPS
 from enbloc.engine.plan import GANG_PLUGIN
 from enbloc.engine.topology import (
@@ -53,8 +54,6 @@ from enbloc.model.pods import Pod
 
 #: Steps that summing up the room of domains may cost, whether or not searches may.
 _COUNTING: Final = 20_000
-#: The tries that each part of a group always has, however large the cluster is.
-_OF_A_PART: Final = 2
 #: The rows that cost as much as one step of a search.
 _ROWS_A_STEP: Final = 100
 #: How many rows are filtered in one step for members that a claim brings together.
@@ -84,8 +83,9 @@ def place_in_domain(
         facts = of_choice(facts, {floor.role for floor in facts.roles})
     if facts.coming and facts.deficit:  # roles that came since the start wait for the floor
         facts = facts.without_coming
-    sure = _OF_A_PART * _parts((locality,))
-    tries = max(most_tried(len(trial.snapshot.nodes)), sure)
+    sure = at_least((locality,))
+    wider = sure - at_a_level(locality)
+    tries = max(most_tried(len(trial.snapshot.nodes)) + wider, sure)
     apart = facts.deficit and divided(locality) and shares_devices(facts, trial)
     later = steps // 2 if apart else 0
     search = _Search(place, steps - later, tries, sure)
@@ -95,12 +95,6 @@ def place_in_domain(
         floor = search.around(facts, locality, trial, due, floor, tries)
     floor.outcome.steps = steps - search.steps + search.budget.taken // _ROWS_A_STEP
     return floor._replace(beside=partial(place_near, locality, search.budget, trial))
-
-
-def _parts(localities: Sequence[Locality], roles: Collection[str] | None = None) -> int:
-    """Return the number of these and of all their parts; only those about some of these roles."""
-    about = (each for each in localities if roles is None or any(map(each.about, roles)))
-    return sum(1 + _parts(each.parts, roles) for each in about)
 
 
 class _Deficit(NamedTuple):
@@ -138,7 +132,7 @@ class _Search:
 
     def __init__(self, place: PlaceFloor, steps: int, tries: int, sure: int) -> None:
         self._place, self.steps = place, steps
-        self._tries, self._sure = tries, sure
+        self._tries, self._sure = Tries(tries), Tries(sure)
         self._sure_of_each = sure
         #: Nobody is told why there is no domain.
         self._untold = False
@@ -181,10 +175,10 @@ class _Search:
             if tries <= 0 or self.steps < cost or self.budget.left < 0:
                 break
             self.steps -= cost
-            self._tries, self._sure = max(sure, tries // 4), sure
-            tries -= self._tries
+            self._tries, self._sure = Tries(max(sure, tries // 4)), Tries(sure)
+            tries -= self._tries.left
             floor = self.floor(facts, locality, around, due)
-            tries += max(0, self._tries)
+            tries += self._tries.left
             if not floor.outcome.failed:
                 floor.outcome.search = Search.DOMAIN
                 return floor
@@ -197,8 +191,17 @@ class _Search:
         locality: Locality,
         trial: Trial,
         due: DueInDomain | None = None,
+        later: int = 0,
     ) -> Iterator[PlacedFloor]:
-        """Yield placements in one domain after the other; only the failure if there is none."""
+        """Yield placements in one domain after the other; only the failure if there is none.
+
+        Args:
+            facts: the group, or one part of it.
+            locality: where its members are to be.
+            trial: without them.
+            due: what must be free in the domain.
+            later: the tries to leave to the parts after this one.
+        """
         nodes, levels = trial.snapshot.nodes, locality.levels
         if not facts.deficit:
             yield self._beside(facts, locality, trial)
@@ -215,12 +218,9 @@ class _Search:
         deficit = _Deficit(facts, locality, candidates, trial, _alike(facts, locality, kinds))
         first: PlacedFloor | None = None
         tried = found = 0
-        for candidate in candidates:
-            if self._tries <= 0 or (self.budget.left < 0 and self._sure <= 0):
-                break
-            self._tries, self._sure = self._tries - 1, self._sure - 1
+        for candidate in self._to_try(deficit, later):
             self.budget.take(len(kinds) * len(nodes))
-            tried += 1
+            tried += candidate.level == levels.required
             floor = self._in_candidate(deficit, candidate)
             if not floor.outcome.failed:
                 found += 1
@@ -237,12 +237,40 @@ class _Search:
         outcome = (first or self._in_vain(deficit)).outcome
         outcome.failed = True
         outcome.domain_full |= bool(candidates.pinned)  # also where that is true of a part
-        everywhere = self._tries > 0 and min(self.budget.left, self.closer.left) >= 0
+        everywhere = self._tries.free > 0 and min(self.budget.left, self.closer.left) >= 0
         why = no_domain(candidates, tried, nodes, everywhere=everywhere)
         outcome.lacks = "; ".join(filter(None, (why, outcome.lacks)))
         if any(pod.spec.holds for pod in facts.pending):
             outcome.also_rejected_by |= trial.profile.reads_claims
         yield PlacedFloor(facts, outcome, trial)
+
+    def _to_try(self, deficit: _Deficit, later: int) -> Iterator[DomainCandidate]:
+        """Yield the domains to try, level by level; each leaves some tries to those around it.
+
+        They have equal shares, but only a few where parts need tries of their own.
+
+        Args:
+            deficit: what to place, and where.
+            later: the tries to leave to the parts after this one.
+        """
+        locality, candidates = deficit.locality, deficit.candidates
+        least, outer = at_a_level(locality), [*locality.levels.outwards]
+        while outer:
+            level = outer.pop(0)
+            kept = least * len(outer)
+            if not locality.parts and not later:  # one for each, and one to see that these are all
+                share = max(least, self._tries.free // (len(outer) + 1))
+                kept = sum(min(share, candidates.count(each) + 1) for each in outer)
+            own = max(self._tries.free - kept, least + later)
+            sure = max(self._sure.free - least * len(outer), least)
+            with self._tries.at_most(own), self._sure.at_most(sure):
+                for candidate in candidates.of_level(level):
+                    spent = self.budget.left < 0 and not self._sure.free
+                    if spent or not self._tries.free:
+                        break
+                    self._tries.take()
+                    self._sure.take()
+                    yield candidate
 
     def _beside(self, facts: GroupFacts, locality: Locality, trial: Trial) -> PlacedFloor:
         """Place additions to a held floor, where its members allow them to be."""
@@ -301,10 +329,13 @@ class _Search:
         if not mask.all():
             reason = _outside(candidates, candidate.level, candidate.domain, trial)
             within = inside(trial, mask, reason)
-        share = self._tries
+        share = self._tries.free
         if candidate.level >= 0 or mask is not candidate.masks[-1]:  # there may be other rows
-            share = max(_OF_A_PART * _parts((locality,)), share // 4)
-        with self._at_most(share):
+            least = at_least(locality.parts)
+            share = max(OF_A_PART + least, share // 4)
+            if mask is not candidate.masks[-1]:  # all rows are tried after these
+                share = min(share, self._tries.free - least)
+        with self._tries.at_most(share), self._sure.at_most(self._sure.free):
             floor = self._within(facts, locality, within, steps)
         if floor.outcome.failed or locality.parts:
             return floor
@@ -340,14 +371,6 @@ class _Search:
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 
     @contextmanager
-    def _at_most(self, tries: int) -> Generator[None]:
-        """Try no more domains than this meanwhile; what is left of them is given back."""
-        kept = max(0, self._tries - tries)
-        self._tries -= kept
-        yield
-        self._tries += kept
-
-    @contextmanager
     def _next_of(
         self, left: int, parts: Sequence[Locality], roles: Collection[str]
     ) -> Generator[None]:
@@ -358,11 +381,12 @@ class _Search:
             parts: where they are to be; a few domains of each are tried whatever that costs.
             roles: of the next.
         """
-        sure = _OF_A_PART * _parts(parts, roles)
+        sure = at_least(parts, roles)
         later = self.steps - self.steps // left
         self.steps -= later
-        self._tries, self._sure = max(self._tries, sure), sure
-        with self._at_most(max(self._tries // left, sure)):
+        self._tries.left += max(0, sure - self._tries.free)
+        self._sure = Tries(sure)
+        with self._tries.at_most(max(self._tries.free // left, sure)):
             yield
         self.steps += later
 
@@ -421,7 +445,8 @@ class _Search:
             needed = [*placed, *floor.outcome.needed]
             return self._each_part(facts, parts, others, needed, trial)
 
-        return _first(map(with_next, self._floors(own, part, tried)))
+        later = at_least([each for each, _ in others])
+        return _first(map(with_next, self._floors(own, part, tried, later=later)))
 
     def _rest(
         self,

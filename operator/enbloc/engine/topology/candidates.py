@@ -111,13 +111,18 @@ class DomainCandidates:
 
     # ── in order ─────────────────────────────────────────────────────────────────────────────
 
-    def __iter__(self) -> Iterator[DomainCandidate]:
-        """Yield all candidates, best first; expensive facts are computed on demand."""
-        innermost = -1 if self.levels.preferred is None else self.levels.preferred
-        outermost = -1 if self.levels.required is None else self.levels.required
-        for level in range(innermost, outermost - 1, -1):
-            for domain in self._in_order(level) if level >= 0 else self._everywhere():
-                yield DomainCandidate(level, domain, self._masks(level, domain))
+    def of_level(self, level: int) -> Iterator[DomainCandidate]:
+        """Yield those of one level, best first; expensive facts are computed on demand.
+
+        Args:
+            level: one of `levels.outwards`.
+        """
+        for domain in self._in_order(level) if level >= 0 else self._everywhere():
+            yield DomainCandidate(level, domain, self._masks(level, domain))
+
+    def count(self, level: int) -> int:
+        """Return how many domains a level has; -1 = the whole cluster."""
+        return self.domains.levels[level].count if level >= 0 else 1
 
     def _everywhere(self) -> Sequence[int]:
         return [0] if self.room.everywhere().enough[0] else []

@@ -18,7 +18,7 @@ def no_domain(candidates: DomainCandidates, tried: int, nodes: Nodes, *, everywh
 
     Args:
         candidates: the domains, none of which holds it.
-        tried: how many of them were tried.
+        tried: how many of the required level were tried.
         nodes: the node table.
         everywhere: there was time for all of them.
     """
@@ -29,7 +29,8 @@ def no_domain(candidates: DomainCandidates, tried: int, nodes: Nodes, *, everywh
         return _none_large_enough(candidates, required, nodes)
     name, members = candidates.levels.levels[required].name, candidates.room.members
     if not everywhere:
-        return f"no domain of {name} that was tried takes {members}; searched {tried} domains"
+        searched = f"searched {tried} domain{'s' if tried != 1 else ''}"
+        return f"no domain of {name} that was tried takes {members}; {searched}"
     best = candidates.best()
     if candidates.pinned and best is not None:
         path = candidates.domains.path(nodes, required, best[0])

@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: 2026 The enbloc authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tries: how many domains a decision may try, and how many of them are kept for what comes later.
+
+::
+
+    preferred rack, no required level, 64 tries
+        rack ► block ► zone ► cluster    16 each at least, and what one leaves goes to the next
+"""
+
+from collections.abc import Collection, Generator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from enbloc.framework.facts import Locality
+
+#: The tries that each part of a group always has at each level, however large the cluster is.
+OF_A_PART: Final = 2
+
+
+class Tries:
+    """A number of domains to try, some of which are kept for others.
+
+    Args:
+        left: the number.
+
+    Attributes:
+        left: what is left of it, with what is kept.
+    """
+
+    def __init__(self, left: int) -> None:
+        self.left, self._kept = left, 0
+
+    @property
+    def free(self) -> int:
+        """Return how many may be used now; not below 0."""
+        return max(0, self.left - self._kept)
+
+    def take(self) -> None:
+        """Use one, unless none is free."""
+        self.left -= min(1, self.free)
+
+    @contextmanager
+    def at_most(self, count: int) -> Generator[None]:
+        """Use no more than so many meanwhile.
+
+        What was kept within, in a search that ended at a placement, is free again as well.
+        """
+        before = self._kept
+        self._kept = max(before, self.left - count)
+        yield
+        self._kept = before
+
+
+def at_a_level(locality: Locality) -> int:
+    """Return the tries that a locality and its parts always have at each of its levels."""
+    return OF_A_PART + sum(map(at_a_level, locality.parts))
+
+
+def at_least(localities: Sequence[Locality], roles: Collection[str] | None = None) -> int:
+    """Return the tries that these and their parts always have; only of those about some roles."""
+    about = (each for each in localities if roles is None or any(map(each.about, roles)))
+    return sum(
+        OF_A_PART + (len(each.levels.outwards) - 1) * at_a_level(each) + at_least(each.parts, roles)
+        for each in about
+    )
