@@ -134,3 +134,22 @@ def test_the_message_counts_domains_of_the_level_that_is_required() -> None:
     over_pools(w, "zone")
     w.settle()
     assert "no domain of zone takes 2, though 1 may have room for so many" in message(w, "g")
+
+
+# ── ways to meet a minimum ───────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("rows", [10_000_000, 0], ids=["in many racks", "at great cost"])
+def test_a_way_to_meet_a_minimum_that_is_tried_in_vain_leaves_tries_for_others(
+    rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Semantics §11.7 and §11.3: those of no role are needed first, and fit nowhere."""
+    monkeypatch.setattr("enbloc.engine.decide.domain.MOST_ROWS", rows)
+    w = fabric(" ".join(f"n{rack}=z/b/r{rack}:8" for rack in range(70)))
+    w.group("g", 8, roles=[("x", 5)], topology_parts=(part("x", "rack"),), timeout=60)
+    members(w, "x", 8)
+    for index in range(3):
+        pod = spec(cpu=1, node_selector=(("pool", "x"),))
+        w.member(f"g-o-{index}", "g", role="o", spec=pod)
+    w.settle()
+    assert len(w.where("g-x-")) == 8

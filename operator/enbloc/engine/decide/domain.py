@@ -406,8 +406,14 @@ class _Search:
             if coming is not None:
                 return coming
             facts = facts.without_coming
-        ways = shares_of(facts, parts)
-        floor = _first(self._each_part(facts, parts, shares, (), trial) for shares in ways)
+        ways = [*shares_of(facts, parts)]
+
+        def with_share(at: int) -> PlacedFloor:
+            left = len(ways) - at
+            with self._tries.share(left), self._sure.share(left):
+                return self._each_part(facts, parts, ways[at], (), trial)
+
+        floor = _first(map(with_share, range(len(ways))))
         floor.outcome.learn(said)
         return floor if floor.outcome.failed or facts.held_in_part else floor.with_rest()
 

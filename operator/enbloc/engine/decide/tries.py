@@ -9,7 +9,7 @@
 """
 
 from collections.abc import Collection, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
 from enbloc.framework.facts import Locality
@@ -50,6 +50,10 @@ class Tries:
         self._kept = max(before, self.left - count)
         yield
         self._kept = before
+
+    def share(self, left: int) -> AbstractContextManager[None]:
+        """Use no more meanwhile than an equal share; so many are still to have one."""
+        return self.at_most(-(-self.free // left))
 
 
 def at_a_level(locality: Locality) -> int:
