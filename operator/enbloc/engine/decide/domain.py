@@ -29,7 +29,7 @@ from enbloc.engine.decide.slices import (
     ReadBudget,
     place_slices,
 )
-from enbloc.engine.decide.tries import OF_A_PART, Tries, at_a_level, at_least
+from enbloc.engine.decide.tries import MOST_WIDER, OF_A_PART, Tries, at_a_level, at_least
 from enbloc.engine.packing import PLACING_STEPS
 from enbloc.engine.plan import GANG_PLUGIN
 from enbloc.engine.topology import (
@@ -83,8 +83,9 @@ def place_in_domain(
         facts = of_choice(facts, {floor.role for floor in facts.roles})
     if facts.coming and facts.deficit:  # roles that came since the start wait for the floor
         facts = facts.without_coming
-    sure = at_least((locality,))
-    wider = sure - at_a_level(locality)
+    sure = at_a_level(locality)
+    wider = min(at_least((locality,)) - sure, MOST_WIDER)
+    sure += wider
     tries = max(most_tried(len(trial.snapshot.nodes)) + wider, sure)
     apart = facts.deficit and divided(locality) and shares_devices(facts, trial)
     later = steps // 2 if apart else 0

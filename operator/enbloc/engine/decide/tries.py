@@ -16,6 +16,8 @@ from enbloc.framework.facts import Locality
 
 #: The tries that each part of a group always has at each level, however large the cluster is.
 OF_A_PART: Final = 2
+#: The most that a decision has for levels beyond the innermost of each part.
+MOST_WIDER: Final = 24
 
 
 class Tries:
