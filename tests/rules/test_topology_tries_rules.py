@@ -153,3 +153,33 @@ def test_a_way_to_meet_a_minimum_that_is_tried_in_vain_leaves_tries_for_others(
         w.member(f"g-o-{index}", "g", role="o", spec=pod)
     w.settle()
     assert len(w.where("g-x-")) == 8
+
+
+def test_each_way_to_meet_a_minimum_has_a_try_for_every_role() -> None:
+    """Semantics §11.7: an empty node takes all, and there are four ways."""
+    w = fabric("a1=z/b/r:100")
+    names = [f"x{number}" for number in range(5)]
+    parts = tuple(part(name, "rack") for name in names)
+    zone = TopologyRequest("", "zone")
+    roles = [(name, 1) for name in names]
+    w.group("g", 11, roles=roles, topology=zone, topology_parts=parts, timeout=60)
+    members(w, "x0", 6)
+    for name in names[1:]:
+        members(w, name, 3)
+    members(w, "o", 2)
+    w.settle()
+    assert len(w.where("g-")) == 20
+
+
+def test_what_one_of_many_roles_prefers_holds_nobody_back() -> None:
+    """Semantics §11.3, §11.7."""
+    w = fabric(full_racks(90))
+    names = [f"y{number}" for number in range(11)]
+    parts = preferring_racks(["x", *names])
+    roles = [("x", 4), *((name, 1) for name in names)]
+    w.group("g", 15, roles=roles, topology_parts=parts, timeout=60)
+    unlike(w, "x")
+    for name in names:
+        members(w, name, 1)
+    w.settle()
+    assert len(w.where("g-")) == 15

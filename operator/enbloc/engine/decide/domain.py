@@ -29,7 +29,7 @@ from enbloc.engine.decide.slices import (
     ReadBudget,
     place_slices,
 )
-from enbloc.engine.decide.tries import MOST_WIDER, OF_A_PART, Tries, at_a_level, at_least
+from enbloc.engine.decide.tries import MOST_WIDER, OF_A_PART, Tries, at_a_level, at_wider_levels
 from enbloc.engine.packing import PLACING_STEPS
 from enbloc.engine.plan import GANG_PLUGIN
 from enbloc.engine.topology import (
@@ -83,9 +83,8 @@ def place_in_domain(
         facts = of_choice(facts, {floor.role for floor in facts.roles})
     if facts.coming and facts.deficit:  # roles that came since the start wait for the floor
         facts = facts.without_coming
-    sure = at_a_level(locality)
-    wider = min(at_least((locality,)) - sure, MOST_WIDER)
-    sure += wider
+    wider = min(at_wider_levels((locality,)), MOST_WIDER)
+    sure = at_a_level((locality,)) + wider
     tries = max(most_tried(len(trial.snapshot.nodes)) + wider, sure)
     apart = facts.deficit and divided(locality) and shares_devices(facts, trial)
     later = steps // 2 if apart else 0
@@ -255,10 +254,11 @@ class _Search:
             later: the tries to leave to the parts after this one.
         """
         locality, candidates = deficit.locality, deficit.candidates
-        least, outer = at_a_level(locality), [*locality.levels.outwards]
+        least = OF_A_PART + at_a_level(locality.parts, {each.role for each in deficit.facts.roles})
+        outer = [*locality.levels.outwards]
         while outer:
             level = outer.pop(0)
-            kept = least * len(outer)
+            kept = least * len(outer) + (later if outer else 0)
             if not locality.parts and not later:  # one for each, and one to see that these are all
                 share = max(least, self._tries.free // (len(outer) + 1))
                 kept = sum(min(share, candidates.count(each) + 1) for each in outer)
@@ -332,7 +332,7 @@ class _Search:
             within = inside(trial, mask, reason)
         share = self._tries.free
         if candidate.level >= 0 or mask is not candidate.masks[-1]:  # there may be other rows
-            least = at_least(locality.parts)
+            least = at_a_level(locality.parts)
             share = max(OF_A_PART + least, share // 4)
             if mask is not candidate.masks[-1]:  # all rows are tried after these
                 share = min(share, self._tries.free - least)
@@ -382,7 +382,7 @@ class _Search:
             parts: where they are to be; a few domains of each are tried whatever that costs.
             roles: of the next.
         """
-        sure = at_least(parts, roles)
+        sure = at_a_level(parts, roles)
         later = self.steps - self.steps // left
         self.steps -= later
         self._tries.left += max(0, sure - self._tries.free)
@@ -410,8 +410,8 @@ class _Search:
         ways = [*shares_of(facts, parts)]
 
         def with_share(at: int) -> PlacedFloor:
-            left = len(ways) - at
-            with self._tries.share(left), self._sure.share(left):
+            left, least = len(ways) - at, at_a_level([each for each, _ in ways[at]])
+            with self._tries.share(left, least), self._sure.share(left, least):
                 return self._each_part(facts, parts, ways[at], (), trial)
 
         floor = _first(map(with_share, range(len(ways))))
@@ -452,7 +452,7 @@ class _Search:
             needed = [*placed, *floor.outcome.needed]
             return self._each_part(facts, parts, others, needed, trial)
 
-        later = at_least([each for each, _ in others])
+        later = at_a_level([each for each, _ in others])
         return _first(map(with_next, self._floors(own, part, tried, later=later)))
 
     def _rest(

@@ -53,20 +53,30 @@ class Tries:
         yield
         self._kept = before
 
-    def share(self, left: int) -> AbstractContextManager[None]:
-        """Use no more meanwhile than an equal share; so many are still to have one."""
-        return self.at_most(-(-self.free // left))
+    def share(self, left: int, least: int) -> AbstractContextManager[None]:
+        """Use no more meanwhile than an equal share, but so many at least.
+
+        Args:
+            left: how many are still to have a share.
+            least: what the next one needs.
+        """
+        return self.at_most(max(-(-self.free // left), least))
 
 
-def at_a_level(locality: Locality) -> int:
-    """Return the tries that a locality and its parts always have at each of its levels."""
-    return OF_A_PART + sum(map(at_a_level, locality.parts))
+def at_a_level(localities: Sequence[Locality], roles: Collection[str] | None = None) -> int:
+    """Return the tries that these and their parts always have at one level of each.
 
-
-def at_least(localities: Sequence[Locality], roles: Collection[str] | None = None) -> int:
-    """Return the tries that these and their parts always have; only of those about some roles."""
+    Args:
+        localities: where members are to be.
+        roles: count only those about some of these; None = all.
+    """
     about = (each for each in localities if roles is None or any(map(each.about, roles)))
+    return sum(OF_A_PART + at_a_level(each.parts, roles) for each in about)
+
+
+def at_wider_levels(localities: Sequence[Locality]) -> int:
+    """Return the tries that these and their parts want at all their other levels."""
     return sum(
-        OF_A_PART + (len(each.levels.outwards) - 1) * at_a_level(each) + at_least(each.parts, roles)
-        for each in about
+        (len(each.levels.outwards) - 1) * at_a_level((each,)) + at_wider_levels(each.parts)
+        for each in localities
     )
