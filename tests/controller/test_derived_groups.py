@@ -104,6 +104,44 @@ async def test_whoever_calls_for_a_podgroup_that_a_quota_forbids_is_told() -> No
     writing.cancel()
 
 
+@pytest.mark.parametrize("scheduled", [True, False])
+async def test_a_level_that_moves_to_a_sub_group_stays_while_the_podgroup_is_scheduled(
+    *, scheduled: bool
+) -> None:
+    near = {"required": "example.com/rack"}
+    named = [{"name": name, "minMember": 1} for name in "ab"]
+    metadata = {"name": WHOLE.name, "namespace": WHOLE.namespace, "uid": "u1"}
+    said = {"type": "Scheduled", "status": str(scheduled), "reason": "Said"}
+    found: dict[str, Any] = {
+        "metadata": {
+            **metadata,
+            "resourceVersion": "1",
+            "labels": {DERIVED_KEY: "workloads.test"},
+            "ownerReferences": [OWNER],
+        },
+        "spec": {"minMember": 2, "roles": named, "topology": near},
+        "status": {"conditions": [said]},
+    }
+    spec = {
+        "minMember": 2,
+        "roles": [{**each, "parent": "s"} for each in named],
+        "subGroups": [{"name": "s", "topology": near}],
+    }
+    patches: list[Any] = []
+
+    async def server(request: web.BaseRequest) -> web.Response:
+        patches.append((await request.json())["spec"])
+        return answer({**found, "spec": spec})
+
+    async with talking_to(server) as client:
+        groups = {WHOLE: WantedGroup("workloads.test", spec, (OWNER,))}
+        problems = ActiveProblems()
+        derived = DerivedGroups(client, problems, groups.get, lambda _: False, lambda *_: None)
+        derived.seen(WHOLE, found)
+        await derived.writer.settled()
+    assert [each["subGroups"] for each in patches] == ([] if scheduled else [spec["subGroups"]])
+
+
 async def test_a_scheduled_podgroup_keeps_its_sub_groups_and_takes_what_else_has_changed() -> None:
     """The API server refuses another parent until the group is not scheduled any more."""
     found: dict[str, Any] = {

@@ -147,6 +147,20 @@ def test_the_first_part_of_a_jobset_requires_a_domain_for_its_own_pods_alone() -
     assert later.spec["topology"] == {"name": "default", "required": "rack"}
 
 
+def test_pods_that_wait_for_the_first_of_their_job_are_reserved_for_in_its_domain() -> None:
+    """Semantics §5.2, §6.6: though other jobs follow."""
+    workers = {"spec": {"parallelism": 8, "template": near(required="rack", name="default")}}
+    jobs = [
+        {"name": "workers", "replicas": 1, "template": workers},
+        in_rack("check", **after("workers", "Complete")),
+    ]
+
+    first = called_for("JobSet", {"replicatedJobs": jobs}, EXCLUSIVE)[0]
+
+    assert first.spec["roles"] == roles(workers=1)
+    assert first.spec["topology"] == {"name": "default", "required": "rack"}
+
+
 def test_jobs_that_a_jobset_creates_at_once_stay_in_one_domain_if_others_follow() -> None:
     """Semantics §6.6."""
     jobs = [in_rack("together"), in_rack("b"), in_rack("c", **after("b", "Ready"))]

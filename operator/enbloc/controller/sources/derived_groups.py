@@ -333,7 +333,7 @@ def _spec_now(found: Mapping[str, Any], wanted: WantedGroup) -> Mapping[str, Any
     if _kept_class(found, wanted):
         kept.add(_CLASS)
     if _kept_tree(found, wanted):
-        kept |= {"subGroups", "minGroupCount"}
+        kept |= {"subGroups", "minGroupCount", "topology"}  # it may be to move to a sub-group
         now = {**now, "roles": [_with_parent(role, _parents(spec)) for role in now["roles"]]}
     if not kept:
         return now

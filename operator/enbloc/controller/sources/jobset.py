@@ -114,7 +114,8 @@ def derive(found: JobSet) -> tuple[Derived, ...] | RefusedGroup:
     waits = later or any(job.least(found) < job.size for job in first)
     reserved = _most(jobs) if waits else None
     groups = [with_topology(of_roles(_roles(found, first), whole, reserved), _metadata(first))]
-    if later and isinstance(groups[0], Derived):
+    counts_all = all(job.least(found) == job.size for job in first)
+    if later and counts_all and isinstance(groups[0], Derived):
         groups[0] = with_own_domain(groups[0])
     for job in later:
         own = group_name(JOB_SET, name, part=job.name)
